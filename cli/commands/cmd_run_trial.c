@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rlcore/algorithm.h>
+
 #include "judge/judge.h"
 #include "judge/trajectory.h"
 #include "ranks/launch.h"
@@ -113,6 +115,10 @@ static void rollout_stream_line(FILE *out, const struct trainer_recipe *recipe, 
             ", \"truncated\": %s, \"temperature\": %.17g, \"prompt\": %" PRId32,
             iteration, trainer_env_name(env->kind), r->task, r->group, r->episode.question, r->episode.noise, r->reward,
             r->malformed ? "true" : "false", r->episode.truncated ? "true" : "false", recipe->training.temperature, r->prompt);
+    /* The number of iterations after which the weights had this value. Rollouts of a file and of a frozen model have no such number. */
+    if (!recipe->tasks[r->task].data[0] &&
+        !(rl_algorithm_at(recipe->tasks[r->task].algorithm.name)->needs & RL_NEED_FROZEN_SOURCE))
+        fprintf(out, ", \"weight_version\": %" PRId32, iteration - r->age);
     integers(out, "tokens", r->tokens, r->length);
     fputs(", \"mask\": [", out);
     for (int32_t i = 0; i < r->length; i++)
@@ -229,21 +235,41 @@ static enum trainer_status recipe_judge_ask(void *context, struct trainer_judge_
                : fail(err, TRAINER_ENOMEM, "the judge cannot be asked: out of memory, libcurl failed, or turns and steps differ");
 }
 
-/* Advantages from a command (`algorithm.custom.command`). In every iteration the command gets the rollouts
- * of its environment on standard input, one per line (schema/rollout.schema.json, without advantages and weights), and prints
- * one line for each, in the same order: {"advantage": X}, where X is a number, or a list with a number for each token.
+/* What commands of the recipe answer: advantages (`algorithm.custom.command`), outcomes and weights (`algorithm.hooks`). In every
+ * iteration a command gets the rollouts of its environment on standard input, one per line (schema/rollout.schema.json, with
+ * advantages and weights if these are known), and prints one line for each, in the same order: {"advantage": X}, {"outcome": X} or
+ * {"weights": X}, where X is a number, or, but for an outcome, a list with a number for each token.
  * Input and output are files in memory, so that neither this process nor the command can wait for the other with a full pipe.
  * The command runs in the trial's process group, so the limits of the trial end it too. */
 
 enum { ANSWER_MAX = 1 << 30 };
 
-static enum trainer_status no_advantages(struct trainer_error *err, const char *command, const char *why, size_t line)
+static const struct {
+    const char *setting, *key, *wrong;
+} answers[] = {
+    [TRAINER_ASKED_ADVANTAGES] = {"custom.command", "advantage",
+                                  "not {\"advantage\": X} with a finite number, or a list of them for the tokens of the rollout"},
+    [TRAINER_ASKED_OUTCOMES] = {"hooks.score", "outcome", "not {\"outcome\": X} with a finite number"},
+    [TRAINER_ASKED_WEIGHTS] = {"hooks.weights", "weights",
+                               "not {\"weights\": W} with a finite number, or a list of them for the tokens of the rollout"},
+};
+
+static const char *command_of(const struct trainer_credit_batch *batch)
 {
+    const struct trainer_algorithm *a = &batch->recipe->tasks[batch->task].algorithm;
+    return batch->asked == TRAINER_ASKED_ADVANTAGES ? a->command
+           : batch->asked == TRAINER_ASKED_OUTCOMES ? a->hooks.score
+                                                    : a->hooks.weights;
+}
+
+static enum trainer_status no_answer(struct trainer_error *err, const struct trainer_credit_batch *batch, const char *why,
+                                     size_t line)
+{
+    int used = snprintf(err->text, sizeof err->text, "algorithm.%s '%.200s': ", answers[batch->asked].setting, command_of(batch));
     err->status = TRAINER_EIO;
     if (line)
-        snprintf(err->text, sizeof err->text, "algorithm.custom.command '%.200s': line %zu: %s", command, line, why);
-    else
-        snprintf(err->text, sizeof err->text, "algorithm.custom.command '%.200s': %s", command, why);
+        used += snprintf(err->text + used, sizeof err->text - (size_t)used, "line %zu: ", line);
+    snprintf(err->text + used, sizeof err->text - (size_t)used, "%s", why);
     return TRAINER_EIO;
 }
 
@@ -302,52 +328,63 @@ static char *read_output(int fd, size_t *length)
     return text;
 }
 
+/* A single weight leaves tokens of the tool alone that have none, so that 1 changes nothing and 0 drops the rollout. */
+static void take_number(struct trainer_credit_batch *batch, size_t i, int32_t t, double number, bool one)
+{
+    size_t at = i * batch->width + (size_t)t;
+    if (batch->asked == TRAINER_ASKED_OUTCOMES)
+        batch->outcome[i] = number;
+    else if (batch->asked == TRAINER_ASKED_ADVANTAGES)
+        batch->advantage[at] = (float)number;
+    else
+        batch->weights[at] = one ? batch->weights[at] * (float)number : (float)number;
+}
+
 /* Returns NULL, or what is wrong with the line. */
 static const char *take_line(struct trainer_credit_batch *batch, size_t i, const char *line, size_t length)
 {
     struct trainer_rollout r = trainer_rollouts_get(batch->rollouts, batch->first + i);
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
-    const json_t *given = json_object_get(object, "advantage");
-    bool one = json_is_number(given), good = one || json_array_size(given) == (size_t)r.length;
+    const json_t *given = json_object_get(object, answers[batch->asked].key);
+    bool one = json_is_number(given), list = batch->asked != TRAINER_ASKED_OUTCOMES;
+    bool good = json_object_size(object) == 1 && (one || (list && json_array_size(given) == (size_t)r.length));
     for (int32_t t = 0; good && t < r.length; t++) {
         const json_t *number = one ? given : json_array_get(given, (size_t)t);
-        float value = (float)json_number_value(number);
-        good = json_is_number(number) && isfinite(value);
-        batch->advantage[i * batch->width + (size_t)t] = value;
+        good = json_is_number(number) && isfinite((float)json_number_value(number));
+        take_number(batch, i, t, json_number_value(number), one);
     }
     json_decref(object);
-    return good ? NULL : "not {\"advantage\": X} with a finite number, or a list of them for the tokens of the rollout";
+    return good ? NULL : answers[batch->asked].wrong;
 }
 
-static enum trainer_status take_lines(struct trainer_credit_batch *batch, const char *command, const char *text,
-                                      struct trainer_error *err)
+static enum trainer_status take_lines(struct trainer_credit_batch *batch, const char *text, struct trainer_error *err)
 {
     size_t i = 0;
     for (const char *at = text; *at; i++) {
         size_t n = strcspn(at, "\n");
         const char *why = i < batch->n ? take_line(batch, i, at, n) : "there are fewer rollouts";
         if (why)
-            return no_advantages(err, command, why, i + 1);
+            return no_answer(err, batch, why, i + 1);
         at += n + (at[n] == '\n');
     }
-    return i == batch->n ? TRAINER_OK : no_advantages(err, command, "it printed fewer lines than it was given rollouts", 0);
+    return i == batch->n ? TRAINER_OK : no_answer(err, batch, "it printed fewer lines than it was given rollouts", 0);
 }
 
 /* A trainer_credit_fn; context is not used. */
-static enum trainer_status recipe_advantages_ask(void *context, struct trainer_credit_batch *batch, struct trainer_error *err)
+static enum trainer_status recipe_command_ask(void *context, struct trainer_credit_batch *batch, struct trainer_error *err)
 {
-    const char *command = batch->recipe->tasks[batch->task].algorithm.command, *why = NULL;
-    int input = memfd_create("rollouts", MFD_CLOEXEC), output = memfd_create("advantages", MFD_CLOEXEC);
+    const char *why = NULL;
+    int input = memfd_create("rollouts", MFD_CLOEXEC), output = memfd_create("answers", MFD_CLOEXEC);
     char *text = NULL;
     size_t length = 0;
     (void)context;
     if (input < 0 || output < 0 || !write_rollouts(input, batch))
         why = "the rollouts cannot be written to memory";
     else
-        why = run_command(command, input, output);
+        why = run_command(command_of(batch), input, output);
     if (!why && (!(text = read_output(output, &length)) || strlen(text) != length))
         why = "its output is too long, or has a NUL byte";
-    enum trainer_status status = why ? no_advantages(err, command, why, 0) : take_lines(batch, command, text, err);
+    enum trainer_status status = why ? no_answer(err, batch, why, 0) : take_lines(batch, text, err);
     free(text);
     cli_close(input);
     cli_close(output);
@@ -427,7 +464,7 @@ static enum trainer_status open_judge(struct recipe_judge **judge, const struct 
 static int train(const char *path, struct child_options *o)
 {
     struct trainer_run_options options = {
-        .checkpoint = o->checkpoint, .event = on_event, .context = o, .credit = recipe_advantages_ask};
+        .checkpoint = o->checkpoint, .event = on_event, .context = o, .credit = recipe_command_ask};
     struct trainer_recipe recipe;
     struct trainer_error error;
     struct recipe_judge *judge = NULL;

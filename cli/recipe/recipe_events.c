@@ -39,6 +39,7 @@ static const struct member members[] = {
     MEMBER(staleness, REAL),
     MEMBER(generation_s, REAL),
     MEMBER(gain_s, REAL),
+    MEMBER(scoring_s, REAL),
     MEMBER(update_s, REAL),
     MEMBER(sampled_tokens, UINT64),
     MEMBER(gain_tokens, UINT64),
@@ -223,6 +224,7 @@ static void set_means(const struct recipe_events *wire, json_t *line)
     double n = wire->n_iterations;
     set_real(line, "generation_s", wire->generation_s / n);
     set_real(line, "gain_s", wire->gain_s / n);
+    set_real(line, "scoring_s", wire->scoring_s / n);
     set_real(line, "update_s", wire->update_s / n);
 }
 
@@ -413,6 +415,7 @@ static void set_iteration(struct recipe_events *wire, json_t *line, const struct
     wire->n_iterations++;
     wire->generation_s += it->generation_s;
     wire->gain_s += it->gain_s;
+    wire->scoring_s += it->scoring_s;
     wire->update_s += it->update_s;
     if (it->clip_scaled)
         set_clip_scale(wire, line, it);

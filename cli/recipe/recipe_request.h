@@ -69,7 +69,7 @@ int recipe_store_check(struct lineage_store *store);
 struct recipe_events {
     double clip_scale_mean, clip_scale_std;           /* sums over iterations in which the loss read clip scales */
     double clip_scale_turn_mean, clip_scale_turn_std; /* the same, over turns */
-    double generation_s, gain_s, update_s;            /* sums over all iterations */
+    double generation_s, gain_s, scoring_s, update_s; /* sums over all iterations */
     int32_t n_iterations, n_scaled;
 };
 

@@ -56,9 +56,9 @@
  */
 enum rl_agg_mode {
     RL_AGG_TOKEN_MEAN,             /* sum(m L) / N */
-    RL_AGG_SEQ_MEAN_TOKEN_SUM,     /* mean over rows of sum_t(m L) */
+    RL_AGG_SEQ_MEAN_TOKEN_SUM,     /* mean over rows of sum_t(m L): the objective of Dr. GRPO */
     RL_AGG_SEQ_MEAN_TOKEN_MEAN,    /* mean over rows of sum_t(m L) / (n_i + 1e-8) */
-    RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM /* sum(m L) / T: a constant length, as Dr. GRPO asks */
+    RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM /* sum(m L) / T: the sum, scaled by a constant length */
 };
 
 /*
@@ -298,6 +298,21 @@ RL_API RL_NODISCARD enum rl_status rl_token_kl(const struct rl_batch *batch, enu
 RL_API RL_NODISCARD enum rl_status rl_token_klf(const struct rl_batch *batch, enum rl_kl kind, bool straight_through,
                                                 const float *log_prob, const float *ref_log_prob, float *kl, float *d_log_prob,
                                                 struct rl_error *err);
+
+/*
+ * The KL penalty off policy: with r = exp(l20), the ratio of the policy to old_log_prob's, which sampled the tokens,
+ *     kl = r k, k being the estimator's value as in rl_token_kl;  d_log_prob = r x, x = log_prob - ref_log_prob.
+ * The mean of r x d log_prob over samples of the old policy is the gradient of KL(current || reference). For k3 inside of
+ * its limits r x is the derivative of r k; beyond them it is kept, because a limited k would give it the wrong sign. Source:
+ * DeepSeek-V3.2 (arXiv 2512.02556); TRL, use_bias_correction_kl, which has no limits. Arrays, mask and errors as in
+ * rl_token_kl; old_log_prob is the third array of reals.
+ */
+RL_API RL_NODISCARD enum rl_status rl_unbiased_kl(const struct rl_batch *batch, enum rl_kl kind, const double *log_prob,
+                                                  const double *ref_log_prob, const double *old_log_prob, double *kl,
+                                                  double *d_log_prob, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_unbiased_klf(const struct rl_batch *batch, enum rl_kl kind, const float *log_prob,
+                                                   const float *ref_log_prob, const float *old_log_prob, float *kl,
+                                                   float *d_log_prob, struct rl_error *err);
 
 struct rl_value_result {
     double loss;

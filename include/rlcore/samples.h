@@ -102,7 +102,7 @@ struct rl_samples {
 
 /*
  * Measure the samples of a group. RL_EINVAL for a branch with the index of a node that does not
- * exist; RL_EVALUE for a mask or is_content that is not 0 or 1, and for a trainable token in a node
+ * exist, or with a node that occurs twice in it; RL_EVALUE for a mask or is_content that is not 0 or 1, and for a trainable token in a node
  * that was not sampled.
  */
 RL_API RL_NODISCARD enum rl_status rl_samples_measure(const struct rl_rollouts *rollouts, struct rl_samples_size *size,

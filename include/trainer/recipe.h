@@ -88,6 +88,12 @@ struct trainer_echo {
     enum trainer_echo_filter filter; /* (all) */
 };
 
+/* Shell commands that are asked in every iteration (trainer_credit_fn); "" = the trainer's own. */
+struct trainer_hooks {
+    char score[TRAINER_PATH_MAX];   /* the outcome of each rollout, in place of the environment's */
+    char weights[TRAINER_PATH_MAX]; /* which tokens are trained on, after advantages and weights are known */
+};
+
 /* Rollouts that are left out of the policy loss. */
 struct trainer_filter {
     /*
@@ -248,6 +254,8 @@ struct trainer_algorithm {
     double lam; /* (1) ppo: lambda of generalised advantage estimation */
     struct trainer_hierarchy hierarchy;
     struct trainer_echo echo;
+    double echo_below; /* (1) "algorithm.echo_probability.below": only the tool's tokens that the policy finds less likely */
+    struct trainer_hooks hooks;
     struct trainer_filter filter;
     /*
      * ("") "algorithm.custom.command": shell command that computes the advantages of custom without data.file
@@ -374,7 +382,10 @@ struct trainer_micro_batch {
     double activation_bytes;
 };
 
-/* "ppo", "turn", "gspo", "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo", "ipo", "compose" */
+/*
+ * "ppo", "turn", "gspo", "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo_tv", "dppo_kl", "dro", "vespo", "luspo", "dppo", "ipo",
+ * "compose"
+ */
 enum trainer_loss_name {
     TRAINER_LOSS_PPO,
     TRAINER_LOSS_TURN,
@@ -384,6 +395,11 @@ enum trainer_loss_name {
     TRAINER_LOSS_GPG,
     TRAINER_LOSS_GEO_MEAN,
     TRAINER_LOSS_REINFORCE,
+    TRAINER_LOSS_DPPO_TV, /* as verl has it; "dppo" is prime-rl's */
+    TRAINER_LOSS_DPPO_KL,
+    TRAINER_LOSS_DRO,
+    TRAINER_LOSS_VESPO,
+    TRAINER_LOSS_LUSPO, /* gspo with seq-mean-token-sum */
     TRAINER_LOSS_DPPO,
     TRAINER_LOSS_IPO,
     TRAINER_LOSS_COMPOSE, /* the four factors of rlcore/compose.h, which include a correction */
@@ -398,11 +414,12 @@ enum trainer_aggregation {
     TRAINER_SEQ_MEAN_TOKEN_SUM_NORM
 };
 
-/* Where the KL penalty (the distance to the reference) is applied: "loss", "weighted", "reward" */
+/* Where the KL penalty (the distance to the reference) is applied: "loss", "weighted", "reward", "unbiased" */
 enum trainer_kl_place {
     TRAINER_KL_LOSS,     /* the mean KL over the policy's tokens is added to the policy loss */
     TRAINER_KL_WEIGHTED, /* as "loss", but k becomes min(r k, clip(r) k), r being the ratio to the old policy */
-    TRAINER_KL_REWARD    /* the sum over a rollout, from the sampler's log-probs, is subtracted from the reward */
+    TRAINER_KL_REWARD,   /* the sum over a rollout, from the sampler's log-probs, is subtracted from the reward */
+    TRAINER_KL_UNBIASED  /* as "loss", times the ratio to the sampler, with the unbiased gradient (rl_unbiased_kl) */
 };
 
 /* The unit that OPSM drops (rlcore/offpolicy.h): "none", "rollout", "turn" */
@@ -428,6 +445,16 @@ struct trainer_after_tool {
     double clip_low, clip_high; /* (0.2, 0.28) */
 };
 
+/* Settings of the losses "dro" and "vespo" (rlcore/loss.h). */
+struct trainer_dro {
+    double beta; /* (0) weight of the squared log-ratio; dro needs one above 0 */
+};
+
+struct trainer_vespo {
+    double k_pos, lambda_pos; /* (2, 3) where A >= 0 */
+    double k_neg, lambda_neg; /* (3, 2) elsewhere */
+};
+
 struct trainer_loss {
     enum trainer_loss_name name;          /* (ppo) */
     enum trainer_aggregation aggregation; /* (token-mean) */
@@ -440,6 +467,8 @@ struct trainer_loss {
     struct trainer_opsm opsm;             /* "opsm" */
     struct trainer_compose compose;       /* "compose" */
     struct trainer_after_tool after_tool; /* "after_tool" */
+    struct trainer_dro dro;               /* "dro" */
+    struct trainer_vespo vespo;           /* "vespo" */
 };
 
 /* "start", "lagged", "ema" */
@@ -493,6 +522,7 @@ struct trainer_correction {
     enum trainer_correction_name name;
     bool sequence_level;           /* (false) "level": "token" or "sequence" */
     double cap;                    /* (2) largest importance weight */
+    double floor; /* (0) "icepop.floor": tokens whose weight is outside of [floor, cap] have weight 0; 0 = no interval */
     char reject[TRAINER_NAME_MAX]; /* ("") rejection options of rl_rollout_correction */
     char reject_threshold[TRAINER_NAME_MAX];
 };

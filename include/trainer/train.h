@@ -144,6 +144,8 @@ struct trainer_iteration {
     double mismatch_kl, mismatch_ess, weight_mean, rejected;
     double staleness; /* iterations between the sampler's weights and the learner's */
     double generation_s, gain_s, update_s;
+    double
+        scoring_s; /* log-probs of the reference, of teachers (also behind an endpoint) and of the learner before the updates */
     uint64_t sampled_tokens; /* written by the policy */
     uint64_t fed_tokens;     /* fed to the network for the rollouts, prompts and the tools' tokens included */
     uint64_t gain_tokens, trained_tokens; /* fed to the network for gains, and for updates */
@@ -215,17 +217,27 @@ struct trainer_rollouts;
 typedef enum trainer_status trainer_rollouts_fn(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
                                                 struct trainer_error *err);
 
-/* Rows [first, first + n) of rollouts, all of one task whose algorithm is custom. */
+/* What a command of the recipe is asked for: by algorithm.custom.command, .hooks.score or .hooks.weights. */
+enum trainer_asked { TRAINER_ASKED_ADVANTAGES, TRAINER_ASKED_OUTCOMES, TRAINER_ASKED_WEIGHTS };
+
+/* Rows [first, first + n) of rollouts, all of one task. One of the three outputs is given, according to `asked`. */
 struct trainer_credit_batch {
+    enum trainer_asked asked;
     const struct trainer_recipe *recipe;
     const struct trainer_rollouts *rollouts; /* read by trainer_rollouts_get */
     size_t first, n;
     int32_t task, iteration;
-    size_t width;     /* of a row of advantage */
+    size_t width;     /* of a row of advantage and weights */
     float *advantage; /* [n][width] out: finite, read at the policy's tokens; 0 at first */
+    double *outcome;  /* [n] out: finite; at first the environment's reward */
+    /*
+     * [n][width] out. At the policy's tokens: 0 or 1, whether they are trained on; 1 at first. At the tool's: their weight in the
+     * cross-entropy, from 0 on; at first what the algorithm gave them. Not read elsewhere.
+     */
+    float *weights;
 };
 
-/* Called in every iteration for each task with algorithm.custom.command. An error ends the run with that status. */
+/* Called in every iteration for each task with such a command. An error ends the run with that status. */
 typedef enum trainer_status trainer_credit_fn(void *context, struct trainer_credit_batch *batch, struct trainer_error *err);
 
 /* Rows [first, first + n) of rollouts, all of one task with algorithm.endpoint. */
@@ -250,7 +262,7 @@ struct trainer_run_options {
     void *judge_context;
     trainer_rollouts_fn *rollouts; /* NULL: rollouts are not handed out */
     void *rollouts_context;
-    trainer_credit_fn *credit; /* may be NULL; a recipe with algorithm.custom.command is then refused */
+    trainer_credit_fn *credit; /* may be NULL; a recipe with such a command is then refused */
     void *credit_context;
     trainer_teacher_fn *teacher; /* may be NULL; a recipe with algorithm.endpoint.base_url is then refused */
     void *teacher_context;
@@ -338,6 +350,7 @@ struct trainer_rollout {
     const double *value;
     int32_t length, prompt, n_turns; /* tokens; tokens of the prompt; observations, or episodes minus one */
     int32_t task, group;
+    int32_t age; /* iterations between the weights that sampled it and the learner's */
     double reward;
     bool malformed;
     struct trainer_episode episode;

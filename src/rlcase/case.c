@@ -142,22 +142,24 @@ static const struct input *find_input(const char *name)
     return NULL;
 }
 
-/* A misspelt name that was ignored would give the result of the default. Words for the reader are free. */
-static void check_name(struct case_call *call, const struct case_kernel *kernel, const char *name)
+/*
+ * A misspelt name that was ignored would give the result of the default. Words for the reader are free. before, separator: printed
+ * in front of the name in a message.
+ */
+static void check_name(struct case_call *call, const char *list, const char *before, const char *separator, const char *name)
 {
     static const char *const words[] = {"comment", "note", "notes", "description"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], name) == 0)
             return;
     char nearest[64] = "";
-    const char *list = kernel->inputs;
     for (struct entry entry; (list = next_entry(&entry, list));) {
         if (strcmp(entry.name, name) == 0)
             return;
         if (!*nearest || rl_name_distance(name, entry.name) < rl_name_distance(name, nearest))
             memcpy(nearest, entry.name, sizeof nearest);
     }
-    case_fail(call, "inputs.%.60s: unknown; the nearest known one is %s", name, nearest);
+    case_fail(call, "inputs.%.60s%s%.60s: unknown; the nearest known one is %s", before, separator, name, nearest);
 }
 
 /* Refuse inputs, also arrays, whose names are not in the kernel's list. */
@@ -166,9 +168,22 @@ static void case_check_names(struct case_call *call, const struct case_kernel *k
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)call->inputs, name, value)
-        check_name(call, kernel, name);
+        check_name(call, kernel->inputs, "", "", name);
     for (size_t i = 0; i < call->n_arrays; i++)
-        check_name(call, kernel, call->arrays[i].name);
+        check_name(call, kernel->inputs, "", "", call->arrays[i].name);
+}
+
+void case_check_members(struct case_call *call, const char *input, const char *where, const json_t *object)
+{
+    const struct input *described = find_input(input);
+    const char *open = described ? strchr(described->shape, '{') : NULL, *name;
+    char list[256];
+    json_t *value;
+    if (!json_is_object(object))
+        case_fail(call, "inputs.%.60s is not an object", where);
+    snprintf(list, sizeof list, "%.*s", open ? (int)strcspn(open + 1, "}") : 0, open ? open + 1 : "");
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+        check_name(call, list, where, ".", name);
 }
 
 /* Converts "(a|b)" or "a|b" to the JSON list ["a", "b"]. */

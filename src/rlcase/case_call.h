@@ -72,6 +72,12 @@ void case_call_release(struct case_call *call);
 /* Mark the call as failed. Only the first message is kept. */
 void case_fail(struct case_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Refuse what is not an object, and members that are not in the shape of the input in case_inputs.def. where: the place of the
+ * object, e.g. "groups[0][1]".
+ */
+void case_check_members(struct case_call *call, const char *input, const char *where, const json_t *object);
+
 /* Add a sentence to the result `warnings`: an input has no effect although its caller may think so. */
 void case_warn(struct case_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

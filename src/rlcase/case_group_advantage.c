@@ -6,6 +6,8 @@
  */
 #include <rlcore/algorithm.h>
 
+#include <stdio.h>
+
 #include "case_call.h"
 
 #define MAX_AGENTS 256
@@ -27,6 +29,23 @@ static double member(struct case_call *call, const json_t *object, const char *n
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
+/* Anything else than true and false would be taken for one of them. */
+static bool flag(struct case_call *call, const json_t *object, const char *where, const char *name, bool fallback)
+{
+    const json_t *value = json_object_get(object, name);
+    if (value && !json_is_null(value) && !json_is_boolean(value))
+        case_fail(call, "inputs.%s.%s is not true or false", where, name);
+    return json_is_boolean(value) ? json_is_true(value) : fallback;
+}
+
+static const char *text(struct case_call *call, const json_t *object, const char *where, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    if (value && !json_is_null(value) && !json_is_string(value))
+        case_fail(call, "inputs.%s.%s is not a text", where, name);
+    return json_string_value(value);
+}
+
 static bool keeps_baselines(const struct advantage_case *c)
 {
     return c->algorithm && c->algorithm->needs & RL_NEED_MEMORY;
@@ -39,6 +58,13 @@ static void read_settings(struct case_call *call, struct advantage_case *c)
     const json_t *penalty = json_object_get(call->inputs, "length_penalty");
     const json_t *agents = json_object_get(call->inputs, "episode_agents");
     CASE_RUN(call, rl_algorithm_find(name, &c->algorithm, &call->err));
+    if (case_present(call, "length_penalty"))
+        case_check_members(call, "length_penalty", "length_penalty", penalty);
+    if (case_present(call, "episode_agents") && !json_is_array(agents))
+        case_fail(call, "inputs.episode_agents is not a list");
+    for (size_t i = 0; i < json_array_size(agents); i++)
+        if (!json_is_string(json_array_get(agents, i)))
+            case_fail(call, "inputs.episode_agents[%zu] is not a text", i);
     if (call->failed)
         return;
     rl_algorithm_options_init(o, c->algorithm);
@@ -59,12 +85,15 @@ static void read_settings(struct case_call *call, struct advantage_case *c)
 }
 
 /* A trace that does not count may lack a reward, because a trace that failed never got one. */
-static struct rl_trace read_trace(struct case_call *call, const json_t *object)
+static struct rl_trace read_trace(struct case_call *call, const json_t *object, size_t group, size_t index)
 {
-    struct rl_trace trace = {.agent = json_string_value(json_object_get(object, "agent")),
-                             .episode = json_string_value(json_object_get(object, "episode")),
-                             .has_error = json_is_true(json_object_get(object, "has_error")),
-                             .not_trainable = json_is_false(json_object_get(object, "trainable"))};
+    char where[64];
+    snprintf(where, sizeof where, "groups[%zu][%zu]", group, index);
+    case_check_members(call, "groups", where, object);
+    struct rl_trace trace = {.agent = text(call, object, where, "agent"),
+                             .episode = text(call, object, where, "episode"),
+                             .has_error = flag(call, object, where, "has_error", false),
+                             .not_trainable = !flag(call, object, where, "trainable", true)};
     bool counts = !trace.has_error && !trace.not_trainable;
     if (!json_is_number(json_object_get(object, "reward")) && counts)
         case_fail(call, "a trace has no reward");
@@ -79,15 +108,17 @@ static struct rl_trace read_trace(struct case_call *call, const json_t *object)
  * Returns the advantages of a group as a list. A trace that does not count gets null, because an
  * advantage of 0 would mean that its reward is the mean.
  */
-static json_t *run_group(struct case_call *call, struct advantage_case *c, const json_t *group)
+static json_t *run_group(struct case_call *call, struct advantage_case *c, const json_t *group, size_t index)
 {
     size_t n = json_array_size(group);
     struct rl_trace *traces = case_alloc(call, n, sizeof *traces);
     double *advantages = case_alloc(call, n, sizeof *advantages);
     uint8_t *counted = case_alloc(call, n, sizeof *counted);
     json_t *list = json_array();
+    if (!json_is_array(group))
+        case_fail(call, "inputs.groups[%zu] is not a list", index);
     for (size_t i = 0; !call->failed && i < n; i++)
-        traces[i] = read_trace(call, json_array_get(group, i));
+        traces[i] = read_trace(call, json_array_get(group, i), index, i);
     CASE_RUN(call, rl_algorithm_group(c->algorithm, traces, n, &c->options, advantages, counted, &call->err));
     for (size_t i = 0; !call->failed && i < n; i++)
         json_array_append_new(list, counted[i] ? json_real(advantages[i]) : json_null());
@@ -112,7 +143,7 @@ void case_group_advantage(struct case_call *call)
     if (!json_is_array(groups))
         case_fail(call, "inputs.groups is missing or not a list");
     for (size_t i = 0; !call->failed && i < json_array_size(groups); i++)
-        json_array_append_new(lists, run_group(call, &c, json_array_get(groups, i)));
+        json_array_append_new(lists, run_group(call, &c, json_array_get(groups, i), i));
     case_put(call, "advantages", lists);
     if (keeps_baselines(&c))
         put_baselines(call, &c);

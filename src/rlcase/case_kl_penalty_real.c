@@ -42,9 +42,14 @@ void case_kl_penalty(struct case_call *call)
     struct rl_batch batch = {.n_rows = b.n, .n_tokens = t.n};
     if (case_present(call, "response_mask"))
         batch.mask = case_mask(call, "response_mask", &b, &t);
+    const real *old = case_present(call, "old_log_prob") ? case_reals(call, "old_log_prob", &b, &t) : NULL;
+    if (old && straight_through)
+        case_fail(call, "inputs.old_log_prob: with it the gradient is that of k2 times the ratio; leave out the +");
     real *kl = case_alloc(call, b.n * t.n, sizeof *kl);
     real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
-    if (batch.mask)
+    if (old)
+        CASE_RUN(call, rl_unbiased_kl(&batch, kind, log_prob, ref, old, kl, d_log_prob, &call->err));
+    else if (batch.mask)
         CASE_RUN(call, rl_token_kl(&batch, kind, straight_through, log_prob, ref, kl, d_log_prob, &call->err));
     else
         CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob, &call->err));

@@ -7,6 +7,7 @@
  */
 #include <rlcore/pack.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "case_call.h"
@@ -90,7 +91,8 @@ static bool has_rl_member(const json_t *sample)
     const json_t *mask = json_object_get(sample, "mask"), *weights = json_object_get(sample, "rl_weights");
     for (size_t i = 0; i < json_array_size(mask); i++) {
         const json_t *weight = json_array_get(weights, i);
-        if (json_is_true(json_array_get(mask, i)) && (!json_is_array(weights) || json_number_value(weight) != 0))
+        const json_t *item = json_array_get(mask, i);
+        if ((json_is_true(item) || json_number_value(item) > 0) && (!json_is_array(weights) || json_number_value(weight) != 0))
             return true;
     }
     return false;
@@ -103,6 +105,12 @@ static bool has_rl_member(const json_t *sample)
 static struct rl_pack_sample read_sample(struct case_call *call, const json_t *sample, size_t index, size_t seq_len)
 {
     struct reader r = {call, sample, index, seq_len, SIZE_MAX};
+    const json_t *env_name = json_object_get(sample, "env_name");
+    char where[64];
+    snprintf(where, sizeof where, "samples[%zu]", index);
+    case_check_members(call, "samples", where, sample);
+    if (env_name && !json_is_null(env_name) && !json_is_string(env_name))
+        case_fail(call, "inputs.%s.env_name is not a text", where);
     struct rl_pack_sample s = {.token_ids = integers(&r, "token_ids"),
                                .mask = flags(&r, "mask"),
                                .logprobs = numbers(&r, "logprobs", false),
@@ -112,7 +120,7 @@ static struct rl_pack_sample read_sample(struct case_call *call, const json_t *s
                                .rl_weights = numbers(&r, "rl_weights", true),
                                .ce_weights = numbers(&r, "ce_weights", true),
                                .ref_kl_weights = numbers(&r, "ref_kl_weights", true),
-                               .env_name = json_string_value(json_object_get(sample, "env_name"))};
+                               .env_name = json_string_value(env_name)};
     s.n_tokens = r.length == SIZE_MAX ? 0 : r.length;
     if (!s.advantages && has_rl_member(sample))
         case_fail(call, "inputs.samples[%zu]: advantages are missing for a token of the rl stream", index);

@@ -1,6 +1,8 @@
 /* case_samples.c: `lineage core prime_streams`: one rollout with its advantages becomes samples. */
 #include <rlcore/samples.h>
 
+#include <stdio.h>
+
 #include "case_call.h"
 
 /* A case is one rollout, because mistakes are made in its branches and shared nodes. */
@@ -43,6 +45,9 @@ static uint8_t *flags(struct case_call *call, const json_t *list, size_t n, cons
 static struct rl_node read_node(struct case_call *call, const json_t *object, size_t index)
 {
     const json_t *content = json_object_get(object, "is_content");
+    char where[64];
+    snprintf(where, sizeof where, "nodes[%zu]", index);
+    case_check_members(call, "nodes", where, object);
     struct rl_node node = {.role = json_string_value(json_object_get(object, "role")),
                            .sampled = json_is_true(json_object_get(object, "sampled"))};
     if (!node.role || !json_is_boolean(json_object_get(object, "sampled")))

@@ -64,6 +64,7 @@
 #define rl_token_baseline rl_token_baselinef
 #define rl_token_baseline_input rl_token_baseline_inputf
 #define rl_token_kl rl_token_klf
+#define rl_unbiased_kl rl_unbiased_klf
 #define rl_turn_spread rl_turn_spreadf
 #define rl_value_loss rl_value_lossf
 #define rl_vespo_loss rl_vespo_lossf

@@ -122,6 +122,32 @@ must_fail 2 "num_train_workers is 2000000000" core prime_pack pack.json
 pack 3 2000000000
 must_fail 2 "3 micro batches hold 6000000000 tokens" core prime_pack pack.json
 
+# Members of objects in a case: a misspelt one, or one of another type, would have been the default in silence.
+kernel prime_pack "{\"seq_len\": 8, \"num_train_workers\": 1, \"pad_to_multiple_of\": 1, \"samples\": [{${one}, \"ref_logprob\": [1]}]}" \
+    'inputs.samples[0].ref_logprob: unknown; the nearest known one is ref_logprobs'
+kernel prime_pack '{"seq_len": 8, "num_train_workers": 1, "pad_to_multiple_of": 1, "samples": [{"env_name": "e", "token_ids": [7], "mask": [1], "logprobs": [-1], "temperatures": [1]}]}' \
+    'advantages are missing for a token of the rl stream'
+kernel prime_pack '{"seq_len": 8, "num_train_workers": 1, "pad_to_multiple_of": 1, "samples": [3]}' 'inputs.samples[0] is not an object'
+trace='"reward": 1, "num_output_tokens": 3'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]]}"
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace, \"has_eror\": true}, {$trace}]]}" 'groups[0][0].has_eror: unknown; the nearest known one is has_error'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace, \"has_error\": 1}]]}" 'groups[0][1].has_error is not true or false'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace, \"trainable\": \"no\"}]]}" 'groups[0][1].trainable is not true or false'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace, \"agent\": 3}]]}" 'groups[0][1].agent is not a text'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [{$trace}]}" 'inputs.groups[0] is not a list'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"length_penalty\": 0.1}" 'inputs.length_penalty is not an object'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"length_penalty\": {\"num_turn_weight\": 1}}" 'the nearest known one is num_turns_weight'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"episode_agents\": \"a\"}" 'episode_agents is not a list'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"episode_agents\": [3]}" 'episode_agents[0] is not a text'
+kernel prime_streams '{"algorithm": "grpo", "advantage": 1, "branches": [[0]], "nodes": [{"role": "assistant", "sampled": true, "tokens": 1, "mask": [1], "is_contents": [1]}]}' \
+    'inputs.nodes[0].is_contents: unknown; the nearest known one is is_content'
+
+# KL with the unbiased gradient off policy: k3 times the ratio.
+kl='"kl_penalty": "k3", "log_prob": [[-1]], "ref_log_prob": [[-1.5]], "old_log_prob": [[-1.25]]'
+kernel kl_penalty "{$kl}"
+must_equal '0.642013 0.136788' "$(printf '%.6f %.6f' "$(json d_log_prob | tr -d '[]')" "$(json kl | tr -d '[]')")"
+kernel kl_penalty "$(printf '{%s}' "$kl" | sed 's/k3/k3+/')" 'leave out the +'
+
 nodes='[{"role": "user", "sampled": false, "tokens": 1, "mask": [0]},
         {"role": "assistant", "sampled": true, "tokens": 2, "mask": [1, 1]}]'
 streams()
@@ -141,6 +167,8 @@ streams opd 1 '"ref_logprobs": [[-1, -1]]'
 must_fail 2 "not a list of 3 entries" core prime_streams streams.json
 streams grpo 2 '"advantage": 1'
 must_fail 2 "node 2 does not exist, the tree has 2" core prime_streams streams.json
+streams grpo '1, 1' '"advantage": 1'
+must_fail 2 "node 1 occurs twice" core prime_streams streams.json
 streams grpo 1 '"advantage": [1]'
 must_fail 2 "not a number nor a list of 2" core prime_streams streams.json
 streams echo 1 '"advantage": 1, "filter": []'

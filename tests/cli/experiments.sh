@@ -301,7 +301,7 @@ if command -v python3 >/dev/null; then
 import json, sys
 kinds = json.load(open(sys.argv[1] + "/schema/recipe.schema.json"))["$defs"]
 trials = json.load(open(sys.argv[1] + "/fixtures/recipes/debug.json"))["trials"]
-tried = {e["algorithm"]["name"] for t in trials for e in t.get("environments", [])} | {t["loss"]["name"] for t in trials if "loss" in t}
+tried = {e["algorithm"]["name"] for t in trials for e in t.get("environments", [])} | {t["loss"]["name"] for t in trials if "name" in t.get("loss", {})}
 print(*sorted({name for kind in ("algorithm", "loss") for name in kinds[kind]["properties"]["name"]["enum"]} - tried))
 END
     must_equal '' "$(cat missing)" 'algorithms and losses that debug lacks'

@@ -36,7 +36,7 @@ must_equal 100 "$(json 'warm_start.#' t/telemetry/000.json)"
 must_equal "$score" "$(json final.em t/telemetry/000.json)"
 must_have t/telemetry/000.json '"kernels": "OpenBLAS '
 # Means over the steps: what was clipped, and the cost of a step by phase.
-for name in entropy clip_fraction generation_s gain_s update_s; do
+for name in entropy clip_fraction generation_s gain_s scoring_s update_s; do
     must_run -C t sql "SELECT avg(value) FROM step_metrics WHERE exp_id = '000' AND key = '$name'" --format tsv
     must_equal 1 "$(awk "BEGIN { x = $(json "final.$name" t/telemetry/000.json) - $(tail -n 1 out); print (x < 1e-9 && -x < 1e-9) }")" \
         "mean $name"
@@ -62,6 +62,10 @@ must_run train tiny.json -C streams -q --set start.warm_start.steps=30 --set ite
 must_equal "$((2 * $(json environments.0.questions streams/snapshots/000_tiny/recipe.json) * 4))" "$(wc -l <streams.jsonl)" 'two iterations'
 head -n 1 streams.jsonl >first
 must_equal '1 0' "$(json reward first | tr -dc '01' | wc -c) $(json iteration first)"
+versions() { sed 's/.*"weight_version": \([0-9]*\).*/\1/' "$1" | sort -u | paste -sd ,; }
+must_equal 0,1 "$(versions streams.jsonl)" "versions of the weights"
+must_run train tiny.json -C streams -q --set iterations=2 --set sampler.staleness=1 --rollouts stale.jsonl
+must_equal 0 "$(versions stale.jsonl)" "the weights of the iteration before"
 must_equal "$(json 'tokens.#' first)" "$(json 'log_prob.#' first)"
 must_equal "$(json 'mask.#' first) $(json 'advantage.#' first)" "$(json 'rl.#' first) $(json 'turn.#' first)"
 run train tiny.json -C streams -q --rollouts streams.jsonl
@@ -95,6 +99,40 @@ must_have command/results.tsv 'line 1: not '
 run train tiny.json -C command -q --set iterations=2 --set algorithm=custom --set 'algorithm.custom.command=exit 3'
 must_exit 1
 must_have command/results.tsv ': it failed'
+
+# Hooks: outcomes in place of the environment's reward, and weights of tokens, each from a command.
+cat >hook.awk <<'END'
+what == "outcome" { print "{\"outcome\": " NR % 2 "}" }
+what == "drop" { print "{\"weights\": " NR % 2 "}" }
+what == "tool" {
+    match($0, /"mask": \[[01,]*/)
+    mask = substr($0, RSTART + 9, RLENGTH - 9)
+    gsub(/0/, "0.25", mask)
+    print "{\"weights\": [" mask "]}"
+}
+END
+hooks="train tiny.json -C hooks -q --set start.warm_start.steps=30 --set iterations=2"
+must_run $hooks --set 'algorithm.hooks.score=awk -f hook.awk -v what=outcome' --rollouts scored.jsonl
+must_equal 0 "$(awk 'NR % 2 != ($0 !~ /"advantage": [^]]*-0/ && $0 ~ /"advantage": [^]]*[1-9]/)' scored.jsonl | wc -l)" 'odd rollouts are the better ones'
+must_have scored.jsonl '"reward": 0, ' # as the environment says
+must_run $hooks --set 'algorithm.hooks.weights=awk -f hook.awk -v what=drop' --rollouts dropped.jsonl
+must_equal 0 "$(awk 'NR % 2 != /"rl": [^]]*1/' dropped.jsonl | wc -l)" 'even rollouts are dropped'
+must_run train tiny.json -C hooks -q --set env.name=hopworld --set env.max_turns=3 --set start.warm_start.steps=150 --set iterations=2 --set 'algorithm.hooks.weights=awk -f hook.awk -v what=tool' --rollouts told.jsonl
+must_equal 0 "$(awk '/"mask": [^]]*1,0/ != /"ce": [^]]*0.25/' told.jsonl | wc -l)" "the tool's tokens are trained on"
+must_equal 1 "$(grep -c '"ce": [^]]*0.25' told.jsonl | awk '{ print ($1 > 4) }')" "some rollouts have the tool's tokens"
+must_equal 0 "$(grep -c '"ce": \[0.25' told.jsonl)" 'prompts are not trained on'
+must_run train tiny.json -C hooks -q --set env.name=hopworld --set env.max_turns=3 --set start.warm_start.steps=150 --set iterations=2 --set algorithm=echo --set algorithm.echo_probability.below=0.5
+refuse_hook()
+{
+    run $hooks --set "algorithm.hooks.$1=sed 's/.*/$2/'"
+    must_exit 1
+    must_have hooks/results.tsv "$3"
+}
+refuse_hook score '{"outcome": [1]}' 'line 1: not {""outcome""'
+refuse_hook score '{"reward": 1}' 'line 1: not {""outcome""'
+refuse_hook weights '{"weights": 1, "keep": 0}' 'line 1: not {""weights""'
+refuse_hook weights '{"weights": 0.5}' 'is not 0 or 1 at a token of the policy'
+refuse_hook weights '{"weights": [1]}' 'line 1: not {""weights""'
 
 sed '3s/"noise": "./"noise": "z/' streams.jsonl >broken.jsonl
 run train tiny.json -C streams -q --set iterations=2 --set algorithm=sft --set env.data.file=broken.jsonl

@@ -294,3 +294,31 @@ def test_signatures_match_the_descriptions():
 def test_turns_from_mask():
     turns = core.turns_from_mask(np.array([[0, 1, 1, 0, 1], [1, 0, 0, 1, 0]]))
     assert turns.tolist() == [[-1, 0, 0, -1, 1], [0, -1, -1, 1, -1]]
+
+
+def test_truth_values_are_only_masks():
+    """NumPy would read True among numbers as 1, which a JSON case refuses."""
+    good = dict(kl_penalty="k1", ref_log_prob=[[-1.0, -1.0]])
+    for wrong in ([[True, -1.0]], [[True, True]], np.ones((1, 2), dtype=bool), [np.ones(2, dtype=bool)]):
+        with pytest.raises(core.CoreError, match="log_prob has True or False among its numbers"):
+            core.kl_penalty(log_prob=wrong, **good)
+    mean = core.agg_loss(loss_agg_mode="token-mean", loss_mat=[[1.0, 2.0]], loss_mask=[[True, 0]])
+    assert mean.loss == 1
+
+
+def test_ragged_inputs_that_are_no_lists_of_rows():
+    given = dict(rl_loss="ipo", inference_logprobs=[[-1.0]], advantages=[[1.0]], loss_mask=[[1]])
+    for wrong in ([-1.0], [[[-1.0]]]):
+        with pytest.raises(core.CoreError, match="is not a list"):
+            core.prime_loss(trainer_logprobs=wrong, **given)
+
+
+def test_the_unbiased_kl_is_k3_times_the_ratio():
+    result = core.kl_penalty(kl_penalty="k3", log_prob=[[-1.0]], ref_log_prob=[[-1.5]], old_log_prob=[[-1.25]])
+    assert result.d_log_prob[0][0] == pytest.approx(np.exp(0.25) * 0.5, rel=1e-12)
+    assert result.kl[0][0] == pytest.approx(np.exp(0.25) * (np.exp(-0.5) - 0.5), rel=1e-12)
+
+
+def test_cu_seqlens_need_a_batch():
+    with pytest.raises(core.CoreError, match="no input of this kernel is a batch of tokens"):
+        core.passk(estimator="unbiased", n=[4], c=[1], k=[1], cu_seqlens=[0, 1])

@@ -8,6 +8,7 @@ import math
 import multiprocessing
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,34 @@ def test_diffs_of_binary_new_and_equal_files(tmp_path):
         "Binary files a/z.bin and b/z.bin differ\n"
     )
     assert RecipeEdit(trial(), tmp_path / "new", None).diff() == ""
+
+
+PROGRAM = """
+import sys
+from fieldkit.lineage import FailureLabel, LineageStore
+import fieldkit.lineage
+print(fieldkit.lineage.__name__, sys.argv[1:], FailureLabel.KEEP.value, __name__)
+"""
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_program_runs_unchanged_with_this_module_as_fieldkit_lineage(tmp_path, installed):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    if installed:  # another module of an installed fieldkit stays
+        (tmp_path / "fieldkit").mkdir()
+        (tmp_path / "fieldkit/__init__.py").write_text("")
+        (tmp_path / "fieldkit/lineage.py").write_text("raise SystemExit('the original')")
+        (tmp_path / "fieldkit/other.py").write_text("here = 1")
+        (tmp_path / "program.py").write_text(PROGRAM + "import fieldkit.other; print(fieldkit.other.here)\n")
+    run = [sys.executable, "-m", "lineage.fieldkit"]
+    done = subprocess.run([*run, tmp_path / "program.py", "a", "-b"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["lineage.fieldkit ['a', '-b'] keep __main__"] + ["1"] * installed
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "usage: " in done.stderr
+
+
+def test_a_fieldkit_that_is_loaded_already_is_not_replaced():
+    text = "import sys, types; sys.modules['fieldkit.lineage'] = types.ModuleType('x'); import lineage.fieldkit as f; f.replace_fieldkit()"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "has been imported already" in done.stderr

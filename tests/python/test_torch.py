@@ -219,3 +219,11 @@ def test_gpu():
     loss = ltorch.PolicyLoss()(t["log_prob"], t["old_log_prob"], t["advantages"], t["response_mask"])
     loss.backward()
     assert loss.is_cuda and t["log_prob"].grad.is_cuda
+
+
+def test_the_unbiased_kl_penalty_back_propagates_the_ratio_times_the_difference():
+    log_prob = torch.tensor([[-1.0, -2.0]], dtype=torch.float64, requires_grad=True)
+    ref, old = torch.tensor([[-1.5, -1.0]], dtype=torch.float64), torch.tensor([[-1.25, -2.5]], dtype=torch.float64)
+    ltorch.KLPenalty("k3")(log_prob, ref, old_log_prob=old).sum().backward()
+    expected = (log_prob - old).exp() * (log_prob - ref)
+    assert torch.allclose(log_prob.grad, expected.detach(), rtol=1e-12)

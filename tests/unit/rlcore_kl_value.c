@@ -85,6 +85,85 @@ static void straight_through_has_the_slope_of_k2(void **state)
     trial_free(&t);
 }
 
+/* The derivative of r k for k3, whose value has no limit here; r x for every estimator, also where k3 is limited. */
+static void the_unbiased_penalty_has_the_gradient_of_the_weighted_k3(void **state)
+{
+    (void)state;
+    struct trial t = trial_new();
+    const struct rl_batch all = {.n_rows = t.data->batch.n_rows, .n_tokens = t.data->batch.n_tokens};
+    const double *p = t.data->log_prob, *q = t.data->ref_log_prob, *old = t.data->old_log_prob;
+    for (int kind = RL_KL_K1; kind <= RL_KL_K3; kind++) {
+        double *plain = test_alloc(t.n, sizeof *plain);
+        assert_int_equal(rl_kl_penalty((enum rl_kl)kind, false, t.n, p, q, plain, NULL, &t.err), RL_OK);
+        assert_int_equal(rl_unbiased_kl(&all, (enum rl_kl)kind, p, q, old, t.out, t.gradient, &t.err), RL_OK);
+        for (size_t i = 0; i < t.n; i++) {
+            double r = exp(p[i] - old[i]);
+            assert_true(fabs(t.out[i] - r * plain[i]) <= 1e-12 * (1 + r * fabs(plain[i])));
+            assert_true(fabs(t.gradient[i] - r * (p[i] - q[i])) <= 1e-12 * (1 + r));
+        }
+        free(plain);
+    }
+    for (size_t i = 0; i < t.n; i++) {
+        double h = 1e-6, up[1], down[1], here[1];
+        const struct rl_batch one = {.n_rows = 1, .n_tokens = 1};
+        const double above = p[i] + h, below = p[i] - h;
+        assert_int_equal(rl_unbiased_kl(&one, RL_KL_K3, &above, &q[i], &old[i], up, NULL, &t.err), RL_OK);
+        assert_int_equal(rl_unbiased_kl(&one, RL_KL_K3, &below, &q[i], &old[i], down, NULL, &t.err), RL_OK);
+        here[0] = (up[0] - down[0]) / (2 * h);
+        bool limited = exp(q[i] - p[i]) - (q[i] - p[i]) - 1 > 9.9 || fabs(p[i] - old[i]) > 19.9;
+        assert_true(limited || fabs(here[0] - t.gradient[i]) <= 1e-5 * (1 + fabs(here[0])));
+    }
+    trial_free(&t);
+}
+
+/* The mean of r d over all tokens of a vocabulary, weighted by the old policy, is the gradient of the exact KL. */
+static void the_mean_of_the_unbiased_gradient_is_that_of_the_exact_kl(void **state)
+{
+    enum { TOKENS = 5 };
+    const double logits[TOKENS] = {0.3, -1, 0.8, 0, -0.4}, before[TOKENS] = {-0.2, 0.5, 0.1, 1, -1},
+                 ref[TOKENS] = {1, 0, -1, 0.2, 0.4};
+    double p[TOKENS], old[TOKENS], q[TOKENS], kl[TOKENS], d[TOKENS], z[3] = {0}, exact = 0;
+    const struct rl_batch batch = {.n_rows = 1, .n_tokens = TOKENS};
+    struct rl_error err;
+    (void)state;
+    for (int i = 0; i < TOKENS; i++) {
+        z[0] += exp(logits[i]);
+        z[1] += exp(before[i]);
+        z[2] += exp(ref[i]);
+    }
+    for (int i = 0; i < TOKENS; i++) {
+        p[i] = logits[i] - log(z[0]);
+        old[i] = before[i] - log(z[1]);
+        q[i] = ref[i] - log(z[2]);
+        exact += exp(p[i]) * (p[i] - q[i]);
+    }
+    assert_int_equal(rl_unbiased_kl(&batch, RL_KL_K3, p, q, old, kl, d, &err), RL_OK);
+    for (int k = 0; k < TOKENS; k++) { /* with respect to logit k: d log p_i = [i = k] - p_k */
+        double mean = 0;
+        for (int i = 0; i < TOKENS; i++)
+            mean += exp(old[i]) * d[i] * ((i == k) - exp(p[k]));
+        assert_true(fabs(mean - exp(p[k]) * (p[k] - q[k] - exact)) < 1e-14);
+    }
+}
+
+static void the_unbiased_penalty_names_what_is_wrong(void **state)
+{
+    const double p[2] = {-1, -1}, q[2] = {-2, -2}, far[2] = {-1, -1e308}, no[2] = {-1, NAN}, large[2] = {-1, 1e308};
+    double kl[2], d[2];
+    const struct rl_batch batch = {.n_rows = 1, .n_tokens = 2};
+    const uint8_t mask[2] = {1, 0};
+    const struct rl_batch masked = {.n_rows = 1, .n_tokens = 2, .mask = mask};
+    struct rl_error err;
+    (void)state;
+    assert_int_equal(rl_unbiased_kl(&batch, RL_KL_K3, p, q, no, kl, d, &err), RL_EVALUE);
+    assert_non_null(strstr(err.text, "old_log_prob[0][1]"));
+    assert_int_equal(rl_unbiased_kl(&masked, RL_KL_K3, p, q, no, kl, d, &err), RL_OK);
+    assert_true(kl[1] == 0 && d[1] == 0);
+    assert_int_equal(rl_unbiased_kl(&batch, RL_KL_K2, p, large, far, kl, d, &err), RL_EVALUE);
+    assert_int_equal(rl_unbiased_kl(&batch, RL_KL_K3, p, q, NULL, kl, d, &err), RL_EINVAL);
+    assert_int_equal(rl_unbiased_kl(&batch, (enum rl_kl)9, p, q, p, kl, d, &err), RL_EINVAL);
+}
+
 static enum rl_status value_loss(struct trial *t, struct rl_value_result *out)
 {
     struct rl_workspace ws = {0};
@@ -166,8 +245,13 @@ static void aggregation_matches_hand_computed_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kl_gradients_match_differences),           cmocka_unit_test(straight_through_has_the_slope_of_k2),
-        cmocka_unit_test(value_gradients_match_differences),        cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(kl_gradients_match_differences),
+        cmocka_unit_test(straight_through_has_the_slope_of_k2),
+        cmocka_unit_test(the_unbiased_penalty_has_the_gradient_of_the_weighted_k3),
+        cmocka_unit_test(the_mean_of_the_unbiased_gradient_is_that_of_the_exact_kl),
+        cmocka_unit_test(the_unbiased_penalty_names_what_is_wrong),
+        cmocka_unit_test(value_gradients_match_differences),
+        cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(aggregation_matches_hand_computed_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,11 @@ static enum rl_status run_kl(struct laid *x, struct rl_error *err)
     return rl_token_kl(x->batch, RL_KL_K3, false, x->in[0], x->in[1], x->out[0], x->out[1], err);
 }
 
+static enum rl_status run_unbiased_kl(struct laid *x, struct rl_error *err)
+{
+    return rl_unbiased_kl(x->batch, RL_KL_K3, x->in[0], x->in[1], x->in[2], x->out[0], x->out[1], err);
+}
+
 static enum rl_status run_check(struct laid *x, struct rl_error *err)
 {
     return rl_batch_check_reals("log_prob", x->in[0], x->batch, err);
@@ -437,6 +442,7 @@ static const struct entry {
     {"agg_loss", run_agg, .aliases = {1}},
     {"value_loss", run_value, .aliases = {7}},
     {"token_kl", run_kl, .aliases = {3, 3}},
+    {"unbiased_kl", run_unbiased_kl, .aliases = {7, 7}},
     {"check_reals", run_check, .aliases = {0}},
     {"grpo", run_grpo, .rewards = true, .aliases = {1}},
     {"opo", run_opo, .rewards = true, .aliases = {1}},

@@ -90,6 +90,7 @@ CALL(agg_loss, ARG(0, &batch), ARG(1, &agg), ARG(2, p), out.a, ARG(3, out.b), &o
 CALL(agg_lossf, ARG(0, &batch), ARG(1, &agg), ARG(2, pf), out.af, ARG(3, out.b), &out.ws, NULL)
 CALL(value_loss, ARG(0, &batch), ARG(1, &agg), 0.2, ARG(2, p), ARG(3, q), ARG(4, reals), out.a, ARG(5, &value_out), &out.ws, NULL)
 CALL(kl_penalty, RL_KL_K3, false, CELLS, ARG(0, p), ARG(1, q), ARG(2, out.a), out.b, NULL)
+CALL(unbiased_kl, ARG(0, &batch), RL_KL_K3, ARG(1, p), ARG(2, q), ARG(3, reals), ARG(4, out.a), out.b, NULL)
 static const struct rl_turn_loss_options turn_loss = {RL_AGG_TOKEN_MEAN, 0.2, 0.2};
 CALL(a2tgpo_turn_loss, ARG(0, &batch), ARG(1, &loss_in), NULL, ARG(2, &turn_loss), out.a, out.b, ARG(3, &loss_out), &out.ws, NULL)
 
@@ -251,6 +252,7 @@ static const struct {
     F(agg_lossf, 4),
     F(value_loss, 6),
     F(kl_penalty, 3),
+    F(unbiased_kl, 5),
     F(a2tgpo_turn_loss, 4),
     F(information_gain, 2),
     F(turn_starts, 2),

@@ -149,6 +149,7 @@ static struct trainer_loss loss_of(enum trainer_loss_name name)
     struct trainer_recipe recipe;
     trainer_recipe_init(&recipe);
     recipe.loss.name = name;
+    recipe.loss.dro.beta = 0.2;
     return recipe.loss;
 }
 
@@ -232,6 +233,11 @@ static const struct {
     {TRAINER_LOSS_GPG, rl_gpg_lossf},
     {TRAINER_LOSS_GEO_MEAN, rl_geo_mean_lossf},
     {TRAINER_LOSS_REINFORCE, rl_reinforce_lossf},
+    {TRAINER_LOSS_DPPO_TV, rl_dppo_tv_lossf},
+    {TRAINER_LOSS_DPPO_KL, rl_dppo_kl_lossf},
+    {TRAINER_LOSS_DRO, rl_dro_lossf},
+    {TRAINER_LOSS_VESPO, rl_vespo_lossf},
+    {TRAINER_LOSS_LUSPO, rl_gspo_lossf},
 };
 
 static const struct {
@@ -266,9 +272,18 @@ static void check_policy_loss(struct given *g, size_t i, size_t a)
     loss.clip_low = 0.15;
     loss.clip_high = 0.25;
     loss.clip_c = 1.2;
+    loss.dro.beta = 0.3;
+    loss.vespo = (struct trainer_vespo){1.5, 2.5, 2, 1.5};
     struct loss_result result = evaluate(g, &loss);
     rl_loss_options_init(&options);
-    options.agg.mode = policy_losses[i].name == TRAINER_LOSS_GSPO ? RL_AGG_SEQ_MEAN_TOKEN_MEAN : aggregations[a].core;
+    options.agg.mode = policy_losses[i].name == TRAINER_LOSS_GSPO    ? RL_AGG_SEQ_MEAN_TOKEN_MEAN
+                       : policy_losses[i].name == TRAINER_LOSS_LUSPO ? RL_AGG_SEQ_MEAN_TOKEN_SUM
+                                                                     : aggregations[a].core;
+    options.dro_beta = 0.3;
+    options.vespo_k_pos = 1.5;
+    options.vespo_lambda_pos = 2.5;
+    options.vespo_k_neg = 2;
+    options.vespo_lambda_neg = 1.5;
     options.clip_low = 0.15;
     options.clip_high = 0.25;
     options.clip_c = 1.2;
@@ -442,8 +457,9 @@ static void check_gradient(enum trainer_loss_name name, double kl_coef)
 static void the_gradient_is_the_central_difference(void **state)
 {
     (void)state;
-    const enum trainer_loss_name exact[] = {TRAINER_LOSS_PPO,  TRAINER_LOSS_SAPO, TRAINER_LOSS_GPG,       TRAINER_LOSS_GEO_MEAN,
-                                            TRAINER_LOSS_DPPO, TRAINER_LOSS_IPO,  TRAINER_LOSS_REINFORCE, TRAINER_LOSS_COMPOSE};
+    const enum trainer_loss_name exact[] = {TRAINER_LOSS_PPO,       TRAINER_LOSS_SAPO,    TRAINER_LOSS_GPG,
+                                            TRAINER_LOSS_GEO_MEAN,  TRAINER_LOSS_DPPO,    TRAINER_LOSS_IPO,
+                                            TRAINER_LOSS_REINFORCE, TRAINER_LOSS_COMPOSE, TRAINER_LOSS_DRO};
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
         check_gradient(exact[i], 0);
         check_gradient(exact[i], 0.5);
@@ -510,6 +526,57 @@ static void a_penalty_may_be_weighted_or_in_the_reward(void **state)
     }
     assert_true(capped > 0 && capped < n);
     assert_near(weighted - plain, 0.7 * sum / n, 1e-6);
+    release(g);
+}
+
+/* Summed by hand; the ratio is to the sampler, from which the old policy differs here. */
+static void the_unbiased_penalty_has_the_ratio_to_the_sampler(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    float before[ROWS * WIDTH];
+    double plain = evaluate(g, &loss).loss, n = 0, sum = 0;
+    memcpy(before, g->b->d_log_prob, sizeof before);
+    loss.kl_coef = 0.7;
+    loss.kl_place = TRAINER_KL_UNBIASED;
+    double unbiased = evaluate(g, &loss).loss;
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        n += g->b->written[i];
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        if (!g->b->written[i]) {
+            assert_true(memcmp(&before[i], &g->b->d_log_prob[i], sizeof *before) == 0);
+            continue;
+        }
+        double now = (double)g->log_prob[g->b->tokens[i]], d = (double)g->b->start[i] - now;
+        double ratio = exp(now - (double)g->b->sampled[i]);
+        sum += ratio * (exp(d) - d - 1);
+        assert_near((double)g->b->d_log_prob[i] - (double)before[i], 0.7 * ratio * -d / n, 1e-6);
+    }
+    assert_near(unbiased - plain, 0.7 * sum / n, 1e-6);
+    release(g);
+}
+
+/* Tokens of the policy stay, however likely they are, and so do the tool's of a task without this setting. */
+static void likely_tokens_of_the_tool_may_be_left_out(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    size_t left = 0, kept = 0;
+    g->tasks[0].algorithm.echo_below = 0.3;
+    g->tasks[1].algorithm.echo_below = 1;
+    gather(g);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        g->entropy[i] = (double)g->b->ce[i] > 0 ? 1 : 0; /* what had a weight */
+    minibatch_leave_out_likely(g->b);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        bool had = g->entropy[i] > 0, likely = exp((double)g->b->log_prob[i]) >= 0.3;
+        bool out = had && !g->b->written[i] && likely && g->b->task[i / WIDTH] == 0;
+        assert_true((g->b->ce[i] > 0) == (had && !out));
+        left += out;
+        kept += had && !out && !g->b->written[i];
+    }
+    assert_true(left > 0 && kept > 0);
     release(g);
 }
 
@@ -863,6 +930,8 @@ int main(void)
         cmocka_unit_test(the_gradient_is_the_central_difference),
         cmocka_unit_test(options_have_exact_gradients),
         cmocka_unit_test(a_penalty_may_be_weighted_or_in_the_reward),
+        cmocka_unit_test(the_unbiased_penalty_has_the_ratio_to_the_sampler),
+        cmocka_unit_test(likely_tokens_of_the_tool_may_be_left_out),
         cmocka_unit_test(tokens_after_the_tool_have_their_own_range),
         cmocka_unit_test(opsm_drops_what_leaves_its_bounds),
         cmocka_unit_test(composing_keeps_the_factors_apart),

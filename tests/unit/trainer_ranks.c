@@ -131,6 +131,7 @@ static void every_loss_gives_the_same(void **state)
         char what[32];
         snprintf(what, sizeof what, "loss %d", (int)name);
         recipe.loss.name = name;
+        recipe.loss.dro.beta = name == TRAINER_LOSS_DRO ? 0.1 : 0;
         recipe.loss.aggregation = stream ? TRAINER_TOKEN_MEAN : (enum trainer_aggregation)(name % 4);
         recipe.loss.kl_coef = name % 2 ? 0.1 : 0;
         recipe.tasks[0].algorithm.beta = recipe_loss_clips(name) ? 0.3 : 0;

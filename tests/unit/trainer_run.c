@@ -53,7 +53,7 @@ static void put_iteration(struct story *story, const struct trainer_iteration *i
     for (size_t k = 0; k < n; k++)
         put(story, "i", numbers[k]);
     put_gains(story, i->gain, i->n_gain);
-    assert_true(i->generation_s >= 0 && i->gain_s >= 0 && i->update_s >= 0);
+    assert_true(i->generation_s >= 0 && i->gain_s >= 0 && i->scoring_s >= 0 && i->update_s >= 0);
     story->last_reward = i->reward;
 }
 
@@ -307,6 +307,7 @@ static void every_loss_runs(void **state)
             char what[32];
             snprintf(what, sizeof what, "loss %d, %d", (int)name, a);
             recipe.loss.name = name;
+            recipe.loss.dro.beta = name == TRAINER_LOSS_DRO ? 0.1 : 0;
             recipe.loss.aggregation = stream ? TRAINER_TOKEN_MEAN : (enum trainer_aggregation)a;
             recipe.loss.kl_coef = a * 0.1;
             runs(recipe, what);
@@ -345,6 +346,7 @@ static void a_run_outlives_the_rejection_of_everything(void **state)
     strcpy(recipe.correction.reject_threshold, "1_1");
     for (enum trainer_loss_name name = 0; name < TRAINER_LOSS_DPPO; name++) {
         recipe.loss.name = name;
+        recipe.loss.dro.beta = name == TRAINER_LOSS_DRO ? 0.1 : 0;
         runs(recipe, "everything rejected");
     }
 }
@@ -367,6 +369,7 @@ static void environments_mix_with_algorithms_of_their_own(void **state)
             recipe.training.iterations = 1;
             recipe.evaluation.every = 0;
             recipe.loss.name = name;
+            recipe.loss.dro.beta = name == TRAINER_LOSS_DRO ? 0.1 : 0;
             recipe.loss.kl_coef = 0.01;
             runs(recipe, rl_algorithm_at(pairs[i][0])->name);
         }

@@ -103,6 +103,19 @@ static void settings_that_nothing_reads_are_refused(void **state)
         {"{'kl_gradient': {'straight_through': true}, 'kl': {'place': 'reward'}, 'loss': {'kl_coef': 0.1}}",
          "kl.place loss or weighted",
          "{'kl_gradient': {'straight_through': true}, 'kl': {'place': 'weighted'}, 'loss': {'kl_coef': 0.1}}"},
+        {"{'icepop': {'floor': 0.5}}", "needs correction.name tis or decoupled",
+         "{'icepop': {'floor': 0.5}, 'correction': {'name': 'tis'}}"},
+        {"{'dro': {'beta': 0.5}}", "needs loss.name dro", "{'dro': {'beta': 0.5}, 'loss': {'name': 'dro'}}"},
+        {"{'vespo': {'k_neg': 0.5}}", "needs loss.name vespo", "{'vespo': {'k_neg': 0.5}, 'loss': {'name': 'vespo'}}"},
+        {"{'loss': {'name': 'luspo', 'aggregation': 'seq-mean-token-mean'}}",
+         "needs loss.name ppo, turn, cispo, gpg, reinforce, dppo_tv", "{'loss': {'name': 'luspo', 'clip_low': 0.1}}"},
+        {"{'kl_gradient': {'straight_through': true}, 'kl': {'place': 'unbiased'}, 'loss': {'kl_coef': 0.1}}",
+         "kl.place loss or weighted", "{'kl': {'place': 'unbiased'}, 'loss': {'kl_coef': 0.1}}"},
+        {TASK("'echo_probability': {'below': 0.5}"), "needs algorithm.name echo",
+         TASK("'name': 'echo', 'echo_probability': {'below': 0.5}")},
+        {TASK("'name': 'custom', 'custom': {'command': 'c'}, 'hooks': {'score': 's'}"),
+         "needs an algorithm with advantages from rewards",
+         TASK("'name': 'custom', 'custom': {'command': 'c'}, 'hooks': {'weights': 'w'}")},
         {"{'reference': {'kind': 'ema'}}", "needs loss.kl_coef above 0",
          "{'reference': {'kind': 'ema', 'decay': 0.5}, 'loss': {'kl_coef': 0.1}}"},
         {"{'reference': {'every': 3}, 'loss': {'kl_coef': 0.1}}", "needs loss.kl_coef above 0 and reference.kind lagged or ema",
@@ -134,7 +147,8 @@ static void settings_that_nothing_reads_are_refused(void **state)
         assert_refused(cases[i][0], cases[i][1]);
         accepted(cases[i][2]);
     }
-    assert_refused("{'loss': {'name': 'sapo', 'clip_low': 0.1}}", "needs loss.name ppo, turn, gspo, cispo, geo_mean or compose");
+    assert_refused("{'loss': {'name': 'sapo', 'clip_low': 0.1}}",
+                   "needs loss.name ppo, turn, gspo, cispo, geo_mean, dppo_tv, dppo_kl, luspo or compose");
     assert_refused("{'environments': [{}, {'algorithm': {'alpha': 0.9}}]}", "environments[1].algorithm.alpha is 0.9");
     assert_refused("{'opsm': {'lower': 0.7}, 'value': {'coef': 1}}", "; opsm.lower is 0.7, but nothing reads it");
 }

@@ -103,6 +103,18 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
 
 
+def _has_truth(value: Any) -> bool:
+    if _is_list(value):
+        return any(map(_has_truth, value))
+    return isinstance(value, (bool, np.bool_)) or (hasattr(value, "dtype") and str(value.dtype) in ("bool", "torch.bool"))
+
+
+def _refuse_truth(name: str, kind: str, value: Any) -> None:
+    """Only masks may be True and False: NumPy would read them as the numbers 1 and 0, which JSON cases refuse."""
+    if kind in ("reals", "numbers", "integers", "ids", "routes") and _has_truth(value):
+        raise CoreError(name, f"inputs.{name} has True or False among its numbers")
+
+
 def _as_array(name: str, value: Any) -> np.ndarray:
     if _is_tensor(value):
         return _to_numpy(value)
@@ -129,7 +141,11 @@ def _is_ragged(value: Any) -> bool:
 
 
 def _flatten(name: str, rows: Any) -> Ragged:
+    if not hasattr(rows, "__len__"):
+        raise CoreError(name, f"inputs.{name} is not a list of rows")
     arrays = [widened(_as_array(name, row)) for row in rows]
+    if any(array.ndim != 1 for array in arrays):
+        raise CoreError(name, f"inputs.{name}[{[array.ndim != 1 for array in arrays].index(True)}] is not a list")
     start = np.zeros(len(arrays) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in arrays], out=start[1:])
     return Ragged(np.concatenate(arrays) if arrays else np.empty(0), start)
@@ -150,6 +166,8 @@ class _Form:
         names = [name for name, item in spec.items() if item["shape"] == _BATCH and given.get(name) is not None]
         self.start: "np.ndarray | None" = None
         self.lists = False
+        if cu_seqlens is not None and not any(item["shape"] == _BATCH or item["kind"] == "ragged" for item in spec.values()):
+            raise CoreError(family, "inputs.cu_seqlens: no input of this kernel is a batch of tokens")
         if cu_seqlens is not None:
             self.start = np.ascontiguousarray(_as_array("cu_seqlens", cu_seqlens), dtype=np.int64)
             if self.start.ndim != 1 or not len(self.start) or self.start[0] != 0 or (np.diff(self.start) < 0).any():
@@ -197,6 +215,7 @@ def _gather(
         item = spec[name]
         if value is None:
             continue
+        _refuse_truth(name, item["kind"], value)
         if item["kind"] not in _ARRAYS or (name == "anchor" and _is_list(value)):
             values[name] = _to_numpy(value).tolist() if _is_tensor(value) else value
         elif item["kind"] == "ragged":

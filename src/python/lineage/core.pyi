@@ -81,6 +81,7 @@ def kl_penalty(
     kl_penalty: str,
     log_prob: Array,
     ref_log_prob: Array,
+    old_log_prob: Optional[Array] = None,
     response_mask: Optional[Array] = None,
     cu_seqlens: Optional[Array] = None,
 ) -> Result: ...

@@ -19,6 +19,9 @@ It differs from fieldkit where fieldkit loses something:
 - Rows that fieldkit cannot read are left out instead of ending the program; ``lineage verify`` lists them.
 - The lists of ``latest`` and ``render_prompt`` cannot have a negative length.
 
+A program that cannot be changed runs with ``python3 -m lineage.fieldkit PROGRAM ARGUMENTS``: its ``from fieldkit.lineage import ..``
+gets this module (:func:`replace_fieldkit`).
+
 :class:`lineage.Store` works on the same files and can do more.
 """
 
@@ -28,15 +31,19 @@ import ctypes
 import dataclasses
 import difflib
 import fcntl
+import importlib
 import json
 import os
+import runpy
+import sys
+import types
 from enum import Enum
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Optional
 
 from . import _rows, store as _store
 
-__all__ = ["FailureLabel", "LineageSnapshot", "LineageStore", "RecipeEdit", "Trial"]
+__all__ = ["FailureLabel", "LineageSnapshot", "LineageStore", "RecipeEdit", "Trial", "replace_fieldkit"]
 
 
 class FailureLabel(str, Enum):
@@ -332,3 +339,29 @@ def _write_durably(file: int, record: bytes) -> None:
     if written < len(record):
         raise OSError(28, "the file system is full; nothing was appended")
     os.fdatasync(file)
+
+
+def replace_fieldkit() -> None:
+    """Let ``fieldkit.lineage`` be this module in the running program, whether fieldkit is installed or not. Its other modules stay."""
+    module = importlib.import_module("lineage.fieldkit")
+    loaded = sys.modules.get("fieldkit.lineage")
+    if loaded is not None and loaded is not module:
+        raise RuntimeError("fieldkit.lineage has been imported already; call replace_fieldkit() before")
+    try:
+        package = importlib.import_module("fieldkit")
+    except ModuleNotFoundError as error:
+        if error.name != "fieldkit":
+            raise
+        package = sys.modules["fieldkit"] = types.ModuleType("fieldkit", "lineage.fieldkit in place of fieldkit, which is not installed.")
+        package.__path__ = []
+    sys.modules["fieldkit.lineage"] = module
+    setattr(package, "lineage", module)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: python3 -m lineage.fieldkit PROGRAM [ARGUMENTS]")
+    sys.argv = sys.argv[1:]
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    replace_fieldkit()
+    runpy.run_path(sys.argv[0], run_name="__main__")

@@ -207,7 +207,8 @@ class AggLoss(_Loss):
 
 
 class KLPenalty(_Loss):
-    """KL estimate per token, [B][T]: k1, k2, k3 or abs; with ``+`` appended straight-through."""
+    """KL estimate per token, [B][T]: k1, k2, k3 or abs; with ``+`` appended straight-through. With ``old_log_prob`` of the policy that
+    sampled, value and gradient are those of DeepSeek-V3.2's unbiased estimate off policy (TRL: ``use_bias_correction_kl``)."""
 
     family = "kl_penalty"
     loss_name = "kl"
@@ -215,8 +216,8 @@ class KLPenalty(_Loss):
     def __init__(self, kl_penalty: str = "k3", **settings: Any) -> None:
         super().__init__(kl_penalty=kl_penalty, **settings)
 
-    def forward(self, log_prob: Tensor, ref_log_prob: Tensor) -> Tensor:
-        return self._run(log_prob, dict(ref_log_prob=ref_log_prob))
+    def forward(self, log_prob: Tensor, ref_log_prob: Tensor, **call: Any) -> Tensor:
+        return self._run(log_prob, dict(ref_log_prob=ref_log_prob), **call)
 
 
 class BypassLoss(_Loss):

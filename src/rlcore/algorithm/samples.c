@@ -48,6 +48,11 @@ static enum rl_status check_node(const struct rl_node *node, size_t rollout, siz
 static enum rl_status check_branch(const struct rl_tree *tree, size_t rollout, size_t index, struct rl_error *err)
 {
     const struct rl_branch *branch = &tree->branches[index];
+    for (size_t k = 1; k < branch->n_nodes; k++)
+        for (size_t j = 0; j < k; j++)
+            if (branch->nodes[j] == branch->nodes[k])
+                return rl_fail(err, RL_EINVAL, "rollout %zu, branch %zu: node %zu occurs twice", rollout, index,
+                               branch->nodes[k]);
     for (size_t k = 0; k < branch->n_nodes; k++)
         if (branch->nodes[k] >= tree->n_nodes)
             return rl_fail(err, RL_EINVAL, "rollout %zu, branch %zu: node %zu does not exist, the tree has %zu", rollout, index,

@@ -144,7 +144,7 @@ struct token_kl {
     struct rl_grid batch;
     enum rl_kl kind;
     bool straight_through;
-    const real *log_prob, *ref_log_prob;
+    const real *log_prob, *ref_log_prob, *old_log_prob; /* old_log_prob: NULL without weights */
     real *kl, *d_log_prob; /* d_log_prob or NULL */
 };
 
@@ -155,9 +155,27 @@ HOT_VOID(keep_all, (const rl_int *on, const real *from, size_t n, real *to), (on
         to[t] = rl_keep(on[t], from[t]);
 }
 
+/* Multiplies value and slope, which is that of k2, by the ratio to the policy that sampled. At mask 0 all of them are 0. */
+HOT(bool, weigh, (const real *now, const real *old, size_t n, real *kl, real *slope), (now, old, n, kl, slope))
+{
+    _Alignas(64) real limited[RL_CHUNK], ratio[RL_CHUNK];
+    rl_int bad = 0;
+    RL_INDEPENDENT
+    for (size_t i = 0; i < n; i++)
+        limited[i] = rl_limit(now[i] - old[i], -20, 20);
+    rl_exp_near_all(ratio, limited, n);
+    RL_INDEPENDENT
+    for (size_t i = 0; i < n; i++) {
+        kl[i] *= ratio[i];
+        slope[i] *= ratio[i];
+        bad |= rl_not_finite(now[i] - old[i]) | rl_not_finite(kl[i]) | rl_not_finite(slope[i]);
+    }
+    return bad == 0;
+}
+
 static bool chunk_is_finite(const struct token_kl *k, size_t i, size_t n)
 {
-    _Alignas(64) real floats[2][RL_CHUNK], p[RL_CHUNK], q[RL_CHUNK], unwanted[RL_CHUNK];
+    _Alignas(64) real floats[3][RL_CHUNK], p[RL_CHUNK], q[RL_CHUNK], old[RL_CHUNK], unwanted[RL_CHUNK];
     _Alignas(64) rl_int on[RL_CHUNK];
     for (size_t t = 0; t < n; t++)
         on[t] = -1;
@@ -165,8 +183,12 @@ static bool chunk_is_finite(const struct token_kl *k, size_t i, size_t n)
         rl_mask_bits(&k->batch, i, n, on);
     keep_all(on, rl_reals_at(&k->batch, 0, k->log_prob, i, n, floats[0]), n, p);
     keep_all(on, rl_reals_at(&k->batch, 1, k->ref_log_prob, i, n, floats[1]), n, q);
+    if (k->old_log_prob) /* read before the first output is written, which may be the same array */
+        keep_all(on, rl_reals_at(&k->batch, 2, k->old_log_prob, i, n, floats[2]), n, old);
     const struct span span = {n, p, q, k->kl + i, k->d_log_prob ? k->d_log_prob + i : unwanted, k->straight_through};
     bool finite = run(k->kind, &span);
+    if (k->old_log_prob)
+        finite = weigh(p, old, n, span.kl, span.slope) && finite;
     keep_all(on, span.kl, n, span.kl);
     keep_all(on, span.slope, n, span.slope);
     return finite;
@@ -184,24 +206,47 @@ static enum rl_status run_tokens(const struct token_kl *k, struct rl_error *err)
     enum rl_status status = rl_grid_check_reals("log_prob", &k->batch, 0, k->log_prob, everywhere, err);
     if (status == RL_OK)
         status = rl_grid_check_reals("ref_log_prob", &k->batch, 1, k->ref_log_prob, everywhere, err);
-    return status == RL_OK ? rl_fail(err, RL_EVALUE, "log_prob - ref_log_prob overflows") : status;
+    if (status == RL_OK && k->old_log_prob)
+        status = rl_grid_check_reals("old_log_prob", &k->batch, 2, k->old_log_prob, everywhere, err);
+    const char *what = k->old_log_prob ? "the KL times its weight" : "log_prob - ref_log_prob";
+    return status == RL_OK ? rl_fail(err, RL_EVALUE, "%s overflows", what) : status;
+}
+
+static enum rl_status check_and_run(struct token_kl k, const struct rl_batch *batch, struct rl_error *err)
+{
+    unsigned needs = batch && batch->mask ? RL_NEEDS_MASK : RL_NEEDS_NO_MASK;
+    if ((unsigned)k.kind > RL_KL_K3)
+        return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)k.kind);
+    enum rl_status status = needs == RL_NEEDS_MASK ? rl_grid_of(&k.batch, batch, needs, err)
+                                                   : rl_grid_view(&k.batch, batch, needs, sizeof(real) == 4, err);
+    if (status == RL_OK && k.batch.n_rows && k.batch.n_tokens)
+        status = RL_NEED(err, {"log_prob", k.log_prob}, {"ref_log_prob", k.ref_log_prob}, {"kl", k.kl});
+    return status == RL_OK ? run_tokens(&k, err) : status;
 }
 
 enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind, bool straight_through, const real *log_prob,
                            const real *ref_log_prob, real *kl, real *d_log_prob, struct rl_error *err)
 {
-    struct token_kl k = {.kind = kind,
-                         .straight_through = straight_through,
-                         .log_prob = log_prob,
-                         .ref_log_prob = ref_log_prob,
-                         .kl = kl,
-                         .d_log_prob = d_log_prob};
-    unsigned needs = batch && batch->mask ? RL_NEEDS_MASK : RL_NEEDS_NO_MASK;
-    if ((unsigned)kind > RL_KL_K3)
-        return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)kind);
-    enum rl_status status = needs == RL_NEEDS_MASK ? rl_grid_of(&k.batch, batch, needs, err)
-                                                   : rl_grid_view(&k.batch, batch, needs, sizeof(real) == 4, err);
-    if (status == RL_OK && k.batch.n_rows && k.batch.n_tokens)
-        status = RL_NEED(err, {"log_prob", log_prob}, {"ref_log_prob", ref_log_prob}, {"kl", kl});
-    return status == RL_OK ? run_tokens(&k, err) : status;
+    const struct token_kl k = {.kind = kind,
+                               .straight_through = straight_through,
+                               .log_prob = log_prob,
+                               .ref_log_prob = ref_log_prob,
+                               .kl = kl,
+                               .d_log_prob = d_log_prob};
+    return check_and_run(k, batch, err);
+}
+
+enum rl_status rl_unbiased_kl(const struct rl_batch *batch, enum rl_kl kind, const real *log_prob, const real *ref_log_prob,
+                              const real *old_log_prob, real *kl, real *d_log_prob, struct rl_error *err)
+{
+    const struct token_kl k = {.kind = kind,
+                               .straight_through = true,
+                               .log_prob = log_prob,
+                               .ref_log_prob = ref_log_prob,
+                               .old_log_prob = old_log_prob,
+                               .kl = kl,
+                               .d_log_prob = d_log_prob};
+    if (!old_log_prob && batch && batch->n_rows && batch->n_tokens)
+        return rl_fail(err, RL_EINVAL, "old_log_prob is missing");
+    return check_and_run(k, batch, err);
 }

@@ -73,6 +73,7 @@
 #define rl_stream_loss rl_stream_lossf
 #define rl_token_baseline rl_token_baselinef
 #define rl_token_kl rl_token_klf
+#define rl_unbiased_kl rl_unbiased_klf
 #define rl_turn_rewards rl_turn_rewardsf
 #define rl_turn_spread rl_turn_spreadf
 #define rl_value_loss rl_value_lossf

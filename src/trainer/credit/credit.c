@@ -355,7 +355,7 @@ static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl
 {
     const struct trainer_loss *loss = &c->task->recipe->loss;
     for (size_t i = 0; i < c->task->n; i++)
-        c->outcome[i] = c->r->reward[c->task->first + i];
+        c->outcome[i] = (c->settings->hooks.score[0] ? c->r->scored : c->r->reward)[c->task->first + i];
     enum rl_status status = RL_OK;
     if (c->settings->length_penalty == TRAINER_LENGTH_LINEAR)
         status = penalise_shares(c, core);
@@ -459,27 +459,109 @@ static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_in
     return RL_OK;
 }
 
-/* Rank 0 asks for all ranks, because the command may give another answer the second time. */
-static enum trainer_status ask_command(struct credit *c, const struct given_credit *given, struct trainer_error *err)
+/* ---- commands of the recipe ---- */
+
+static bool are_finite(const float *values, size_t n)
 {
-    size_t cells = c->task->n * c->r->width, at = c->task->first * c->r->width;
-    struct trainer_credit_batch batch = {.recipe = c->task->recipe,
+    bool good = true;
+    for (size_t i = 0; i < n; i++)
+        good = good && isfinite(values[i]);
+    return good;
+}
+
+static struct trainer_credit_batch batch_of(const struct credit *c, enum trainer_asked asked)
+{
+    return (struct trainer_credit_batch){.asked = asked,
+                                         .recipe = c->task->recipe,
                                          .rollouts = c->r,
                                          .first = c->task->first,
                                          .n = c->task->n,
                                          .task = c->task->task,
                                          .iteration = c->task->iteration,
-                                         .width = c->r->width,
-                                         .advantage = c->r->rewards + at};
-    enum trainer_status status = TRAINER_OK;
+                                         .width = c->r->width};
+}
+
+/* Rank 0 asks for all ranks, because a command may give another answer the second time. */
+static enum trainer_status ask(const struct given_credit *given, struct trainer_credit_batch *batch, struct trainer_error *err)
+{
+    return ranks_mine(given->ranks) == 0 ? given->ask(given->context, batch, err) : TRAINER_OK;
+}
+
+static enum trainer_status ask_advantages(struct credit *c, const struct given_credit *given, struct trainer_error *err)
+{
+    size_t cells = c->task->n * c->r->width, at = c->task->first * c->r->width;
+    struct trainer_credit_batch batch = batch_of(c, TRAINER_ASKED_ADVANTAGES);
+    batch.advantage = c->r->rewards + at;
     memset(batch.advantage, 0, cells * sizeof *batch.advantage);
-    if (ranks_mine(given->ranks) == 0)
-        status = given->ask(given->context, &batch, err);
-    for (size_t i = 0; status == TRAINER_OK && i < cells; i++)
-        if (!isfinite(batch.advantage[i]))
-            status = trainer_fail(err, TRAINER_ENUMERIC, "an advantage of algorithm.custom.command is not finite");
+    enum trainer_status status = ask(given, &batch, err);
+    if (status == TRAINER_OK && !are_finite(batch.advantage, cells))
+        status = trainer_fail(err, TRAINER_ENUMERIC, "an advantage of algorithm.custom.command is not finite");
     return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.advantage, cells * sizeof *batch.advantage, err)
                                 : status;
+}
+
+/* Curves and rows keep the environment's reward, so the answer has an array of its own. */
+static enum trainer_status ask_outcomes(struct credit *c, const struct given_credit *given, struct trainer_error *err)
+{
+    struct trainer_credit_batch batch = batch_of(c, TRAINER_ASKED_OUTCOMES);
+    batch.outcome = c->r->scored + c->task->first;
+    memcpy(batch.outcome, c->r->reward + c->task->first, c->task->n * sizeof *batch.outcome);
+    enum trainer_status status = ask(given, &batch, err);
+    for (size_t i = 0; i < c->task->n && status == TRAINER_OK; i++)
+        if (!isfinite(batch.outcome[i]))
+            status = trainer_fail(err, TRAINER_ENUMERIC, "an outcome of algorithm.hooks.score is not finite");
+    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.outcome, c->task->n * sizeof *batch.outcome, err)
+                                : status;
+}
+
+static bool is_by_tool(const struct trainer_rollouts *r, size_t row, size_t t)
+{
+    return !r->mask[row * r->width + t] && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
+}
+
+/* What is wrong with the weight of a token, or NULL. */
+static const char *wrong_weight(const struct trainer_rollouts *r, size_t row, size_t t)
+{
+    float weight = r->hooked[row * r->width + t];
+    if (r->mask[row * r->width + t])
+        return weight < 0 || weight > 1 || (weight > 0 && weight < 1) || isnan(weight) ? "is not 0 or 1 at a token of the policy"
+                                                                                       : NULL;
+    return is_by_tool(r, row, t) && !(weight >= 0 && isfinite(weight)) ? "is negative or not finite" : NULL;
+}
+
+static enum trainer_status ask_weights(struct credit *c, const struct given_credit *given, struct trainer_error *err)
+{
+    struct trainer_rollouts *r = c->r;
+    size_t at = c->task->first * r->width, cells = c->task->n * r->width;
+    struct trainer_credit_batch batch = batch_of(c, TRAINER_ASKED_WEIGHTS);
+    batch.weights = r->hooked + at;
+    for (size_t i = at; i < at + cells; i++)
+        r->hooked[i] = r->mask[i] ? 1 : r->ce[i];
+    enum trainer_status status = ask(given, &batch, err);
+    for (size_t i = 0; i < cells && status == TRAINER_OK; i++) {
+        const char *wrong = wrong_weight(r, c->task->first + i / r->width, i % r->width);
+        if (wrong)
+            status = trainer_fail(err, TRAINER_ENUMERIC, "algorithm.hooks.weights: the weight of rollout %zu, token %zu %s",
+                                  i / r->width, i % r->width, wrong);
+    }
+    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.weights, cells * sizeof *batch.weights, err) : status;
+}
+
+/* Also for the gradient trace, which asks nothing and has a copy of the answer. */
+static void take_weights(struct credit *c)
+{
+    struct trainer_rollouts *r = c->r;
+    for (size_t row = c->task->first; row < c->task->first + c->task->n; row++)
+        for (size_t t = 0; t < r->width; t++) {
+            size_t i = row * r->width + t;
+            if (r->mask[i]) {
+                r->rl[i] *= r->hooked[i];
+                r->ref_kl[i] *= r->hooked[i];
+                r->kd[i] *= r->hooked[i];
+                r->ce[i] *= r->hooked[i];
+            } else if (is_by_tool(r, row, t))
+                r->ce[i] = r->hooked[i];
+        }
 }
 
 /*
@@ -600,11 +682,10 @@ static void set_streams(struct credit *c)
         for (size_t t = 0; t < r->width; t++) {
             size_t row = c->task->first + i, at = row * r->width + t;
             bool written = r->mask[at];
-            bool by_tool = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
             r->rl[at] = loss == RL_COMPONENT_RL && written;
             r->ref_kl[at] = loss == RL_COMPONENT_REF_KL && written;
             r->kd[at] = 0;
-            r->ce[at] = by_tool ? echo : loss == RL_COMPONENT_CE && written;
+            r->ce[at] = is_by_tool(r, row, t) ? echo : loss == RL_COMPONENT_CE && written;
         }
     filter_answers(c);
 }
@@ -683,12 +764,17 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     struct rl_error core = {RL_OK, "out of memory"};
     if (!take_memory(&c))
         return trainer_no_memory(err, 4 * task->n * sizeof *c.outcome);
-    enum rl_status status = set_outcomes(&c, memory->anchor[task->task], &memory->kl_reward, &core);
+    const struct given_credit *given = &memory->given;
+    const struct trainer_hooks *hooks = &c.settings->hooks;
+    enum trainer_status judged = hooks->score[0] && given->ask ? ask_outcomes(&c, given, err) : TRAINER_OK;
+    enum rl_status status =
+        judged == TRAINER_OK ? set_outcomes(&c, memory->anchor[task->task], &memory->kl_reward, &core) : RL_OK;
     if (status == RL_OK)
         status = set_turns(&c, &core);
-    enum trainer_status judged = status == RL_OK ? set_flags(&c, memory, err) : TRAINER_OK;
-    if (status == RL_OK && judged == TRAINER_OK && c.settings->command[0] && memory->given.ask)
-        judged = ask_command(&c, &memory->given, err);
+    if (status == RL_OK && judged == TRAINER_OK)
+        judged = set_flags(&c, memory, err);
+    if (status == RL_OK && judged == TRAINER_OK && c.settings->command[0] && given->ask)
+        judged = ask_advantages(&c, given, err);
     if (status == RL_OK && judged == TRAINER_OK)
         status = c.algorithm->needs & RL_NEED_CALLBACK ? take_given(&c, scale) : assign(&c, memory, scale, &core);
     set_streams(&c);
@@ -700,6 +786,10 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
         return trainer_core_failed(err, "credit assignment", status, &core);
     if (judged == TRAINER_OK)
         judged = distill_failures(rollouts, task, workspace, &memory->distillation, err);
+    if (judged == TRAINER_OK && hooks->weights[0] && given->ask)
+        judged = ask_weights(&c, given, err);
+    if (judged == TRAINER_OK && hooks->weights[0])
+        take_weights(&c);
     leave_out_zeros(&c);
     return judged;
 }

@@ -22,7 +22,7 @@ struct credit_task {
     int32_t iteration; /* 0-based */
 };
 
-/* Who computes the advantages of custom; ask is NULL if they are in the rollouts already. */
+/* The callback that runs the commands of the recipe; ask is NULL if their answers are in the rollouts already. */
 struct given_credit {
     trainer_credit_fn *ask;
     void *context;

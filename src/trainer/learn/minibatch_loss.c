@@ -68,6 +68,11 @@ static policy_loss_fn *const policy_losses[TRAINER_N_LOSSES] = {
     [TRAINER_LOSS_GPG] = rl_gpg_lossf,
     [TRAINER_LOSS_GEO_MEAN] = rl_geo_mean_lossf,
     [TRAINER_LOSS_REINFORCE] = rl_reinforce_lossf,
+    [TRAINER_LOSS_DPPO_TV] = rl_dppo_tv_lossf,
+    [TRAINER_LOSS_DPPO_KL] = rl_dppo_kl_lossf,
+    [TRAINER_LOSS_DRO] = rl_dro_lossf,
+    [TRAINER_LOSS_VESPO] = rl_vespo_lossf,
+    [TRAINER_LOSS_LUSPO] = rl_gspo_lossf,
 };
 
 /*
@@ -147,6 +152,7 @@ static enum rl_status bypass_loss(struct minibatch *b, const struct trainer_loss
     enum rl_bypass_kind kind = loss->name == TRAINER_LOSS_REINFORCE ? RL_BYPASS_REINFORCE : RL_BYPASS_PPO_CLIP;
     const struct rl_correction_options correction = {.is = c->sequence_level ? RL_IS_SEQUENCE : RL_IS_TOKEN,
                                                      .is_threshold = c->cap,
+                                                     .is_lower = c->floor,
                                                      .rs = c->reject[0] ? c->reject : NULL,
                                                      .rs_threshold = c->reject[0] ? c->reject_threshold : NULL};
     struct rl_metric items[RL_METRICS_ENOUGH];
@@ -274,11 +280,18 @@ static enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss
     if (loss->name == TRAINER_LOSS_COMPOSE)
         return composed_loss(b, loss, &batch, workspace, result, out, core);
     rl_loss_options_init(&options);
-    /* A recipe cannot choose the aggregation of gspo, whose paper has a mean per row. */
-    options.agg.mode = loss->name == TRAINER_LOSS_GSPO ? RL_AGG_SEQ_MEAN_TOKEN_MEAN : (enum rl_agg_mode)loss->aggregation;
+    /* A recipe cannot choose the aggregation of gspo, whose paper has a mean per row, nor that of luspo, which is gspo with a sum. */
+    options.agg.mode = loss->name == TRAINER_LOSS_GSPO    ? RL_AGG_SEQ_MEAN_TOKEN_MEAN
+                       : loss->name == TRAINER_LOSS_LUSPO ? RL_AGG_SEQ_MEAN_TOKEN_SUM
+                                                          : (enum rl_agg_mode)loss->aggregation;
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     options.clip_c = loss->clip_c;
+    options.dro_beta = loss->dro.beta;
+    options.vespo_k_pos = loss->vespo.k_pos;
+    options.vespo_lambda_pos = loss->vespo.lambda_pos;
+    options.vespo_k_neg = loss->vespo.k_neg;
+    options.vespo_lambda_neg = loss->vespo.lambda_neg;
     if (b->bypass)
         return bypass_loss(b, loss, &batch, &options, workspace, out, core);
     if (loss->after_tool.own_clip)
@@ -422,6 +435,24 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
     }
 }
 
+/* The mean of rl_unbiased_kl over the policy's tokens, whose ratio is to the sampler. */
+static enum rl_status unbiased_kl(struct minibatch *b, const struct trainer_loss *loss, double *value, struct rl_error *core)
+{
+    const struct rl_batch batch = {b->n, b->width, b->written, NULL, NULL};
+    float *kl = b->entropy, *slope = b->d_part;
+    size_t n = 0, cells = b->n * b->width;
+    enum rl_status status =
+        rl_unbiased_klf(&batch, (enum rl_kl)loss->kl_estimator, b->log_prob, b->start, b->sampled, kl, slope, core);
+    for (size_t i = 0; i < cells; i++)
+        n += b->written[i];
+    for (size_t i = 0; i < cells && status == RL_OK; i++)
+        if (b->written[i]) {
+            *value += loss->kl_coef * (double)kl[i] / (double)n;
+            b->d_log_prob[i] += (float)(loss->kl_coef * (double)slope[i] / (double)n);
+        }
+    return status;
+}
+
 /* Adds kl_coef times the mean of the KL estimator over the policy's tokens to *value, and its gradient to
  * batch->d_log_prob. Overwrites batch->entropy.
  * The default estimator is k3 (Schulman, "Approximating KL divergence", 2020): it has low variance and is never
@@ -429,6 +460,8 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
 static enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss, double *value, struct rl_error *core)
 {
     double coef = loss->kl_coef;
+    if (loss->kl_place == TRAINER_KL_UNBIASED)
+        return unbiased_kl(b, loss, value, core);
     size_t n = 0;
     float *now = b->d_part, *then = b->entropy; /* measure() has already read entropy, so it serves as scratch memory */
     for (size_t i = 0; i < b->n * b->width; i++)
@@ -446,6 +479,15 @@ static enum rl_status reference_kl(struct minibatch *b, const struct trainer_los
             b->d_log_prob[i] += (float)(coef * (double)now[at++] / (double)n);
         }
     return status;
+}
+
+void minibatch_leave_out_likely(struct minibatch *b)
+{
+    for (size_t i = 0; i < b->n * b->width; i++) {
+        double below = b->tasks[b->task[i / b->width]].algorithm.echo_below;
+        if (below < 1 && !b->written[i] && b->ce[i] > 0 && !(exp((double)b->log_prob[i]) < below))
+            b->ce[i] = 0;
+    }
 }
 
 /* ---- the loss of one minibatch and its gradient with respect to log-probs ---- */

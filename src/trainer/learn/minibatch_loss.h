@@ -59,3 +59,9 @@ enum trainer_status minibatch_loss(struct minibatch *batch, const struct trainer
  */
 enum trainer_status minibatch_value_loss(struct minibatch *batch, const struct trainer_recipe *recipe,
                                          struct workspace *workspace, struct loss_result *result, struct trainer_error *err);
+
+/*
+ * Takes the tool's tokens that the policy already finds likely out of cross-entropy (algorithm.echo_probability.below). Called
+ * after the forward pass and before anything is counted.
+ */
+void minibatch_leave_out_likely(struct minibatch *batch);

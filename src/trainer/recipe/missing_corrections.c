@@ -23,7 +23,9 @@ static struct rl_setting setting_of(const struct trainer_recipe *recipe)
                                .asynchronous = recipe->sampler.staleness > 0,
                                .mixture = recipe->model.experts > 0,
                                .agentic = has_turns(recipe),
-                               .sequence_ratios = recipe->loss.name == TRAINER_LOSS_GSPO,
+                               .sequence_ratios = recipe->loss.name == TRAINER_LOSS_GSPO ||
+                                                  recipe->loss.name == TRAINER_LOSS_LUSPO ||
+                                                  recipe->loss.name == TRAINER_LOSS_VESPO,
                                .global_batch = rows,
                                .mini_batch = fmin(rows, recipe->training.minibatch),
                                .epochs = recipe->training.epochs};

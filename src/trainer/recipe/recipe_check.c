@@ -385,6 +385,8 @@ static enum trainer_status check_rejection(const struct trainer_correction *corr
  */
 static enum trainer_status check_correction(const struct trainer_correction *correction, struct trainer_error *err)
 {
+    if (correction->floor > correction->cap)
+        REFUSE("icepop.floor %g is above correction.cap %g: no token would have a weight", correction->floor, correction->cap);
     if (!correction->reject[0] && !correction->reject_threshold[0])
         return TRAINER_OK;
     if (correction->name != TRAINER_CORRECTION_DECOUPLED && correction->name != TRAINER_CORRECTION_BYPASS)
@@ -452,6 +454,8 @@ static enum trainer_status check_loss(const struct trainer_recipe *recipe, struc
                "seq-mean-token-sum-norm");
     if (loss->name == TRAINER_LOSS_COMPOSE && recipe->correction.name != TRAINER_CORRECTION_NONE)
         REFUSE("correction.name must be none with loss.name compose, which corrects by itself");
+    if (loss->name == TRAINER_LOSS_DRO && !(loss->dro.beta > 0))
+        REFUSE("loss.name dro needs dro.beta above 0, for which its paper and verl have no default");
     if (loss->kl_place != TRAINER_KL_LOSS && !(loss->kl_coef > 0))
         REFUSE("kl.place needs loss.kl_coef above 0");
     return check_stream_loss(recipe, err);

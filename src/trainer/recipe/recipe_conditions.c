@@ -55,6 +55,12 @@ static bool any_task(const struct trainer_recipe *recipe, bool (*test)(const str
     return any;
 }
 
+/* DPPO cuts tokens off by the same two numbers, but has no range that clip scales could widen. */
+static bool bounds_divergence(const struct trainer_loss *loss)
+{
+    return loss->name == TRAINER_LOSS_DPPO_TV || loss->name == TRAINER_LOSS_DPPO_KL;
+}
+
 /* The conditions that look at the whole recipe. */
 static bool holds_for_recipe(const struct trainer_recipe *recipe, enum recipe_when when)
 {
@@ -71,12 +77,17 @@ static bool holds_for_recipe(const struct trainer_recipe *recipe, enum recipe_wh
     case RECIPE_WHEN_WARM_TURNS: return warm && any_task(recipe, has_turns);
     case RECIPE_WHEN_HOPS: return any_task(recipe, has_hops);
     case RECIPE_WHEN_RL: return rl;
-    /* gspo, sapo and geo_mean have aggregations of their own; dppo and ipo only have token-mean. */
+    /* gspo, luspo, sapo and geo_mean have aggregations of their own; dppo and ipo only have token-mean. */
     case RECIPE_WHEN_AGGREGATED:
-        return rl && l->name != TRAINER_LOSS_GSPO && l->name != TRAINER_LOSS_SAPO && l->name != TRAINER_LOSS_GEO_MEAN;
+        return rl && l->name != TRAINER_LOSS_GSPO && l->name != TRAINER_LOSS_SAPO && l->name != TRAINER_LOSS_GEO_MEAN &&
+               l->name != TRAINER_LOSS_LUSPO;
     /* The weighted KL penalty has the loss's clip range, too. */
-    case RECIPE_WHEN_CLIPPED: return (rl && recipe_loss_clips(l->name)) || (kl && l->kl_place == TRAINER_KL_WEIGHTED);
-    case RECIPE_WHEN_DUAL_CLIPPED: return rl && (l->name == TRAINER_LOSS_PPO || l->name == TRAINER_LOSS_COMPOSE);
+    case RECIPE_WHEN_CLIPPED:
+        return (rl && (recipe_loss_clips(l->name) || bounds_divergence(l))) || (kl && l->kl_place == TRAINER_KL_WEIGHTED);
+    case RECIPE_WHEN_DUAL_CLIPPED:
+        return rl && (l->name == TRAINER_LOSS_PPO || l->name == TRAINER_LOSS_COMPOSE || bounds_divergence(l));
+    case RECIPE_WHEN_DRO: return rl && l->name == TRAINER_LOSS_DRO;
+    case RECIPE_WHEN_VESPO: return rl && l->name == TRAINER_LOSS_VESPO;
     case RECIPE_WHEN_VALUES: return any_task(recipe, has_values);
     case RECIPE_WHEN_SAMPLED: return sampled;
     case RECIPE_WHEN_STALE: return sampled && recipe->sampler.staleness > 0;
@@ -86,8 +97,8 @@ static bool holds_for_recipe(const struct trainer_recipe *recipe, enum recipe_wh
                (correction == TRAINER_CORRECTION_BYPASS && l->name == TRAINER_LOSS_REINFORCE);
     case RECIPE_WHEN_REJECTED: return correction == TRAINER_CORRECTION_DECOUPLED || correction == TRAINER_CORRECTION_BYPASS;
     case RECIPE_WHEN_KL: return kl;
-    /* A penalty in the reward has no gradient of its own. */
-    case RECIPE_WHEN_KL_GRADIENT: return kl && l->kl_place != TRAINER_KL_REWARD;
+    /* A penalty in the reward has no gradient of its own, and the unbiased one has one gradient. */
+    case RECIPE_WHEN_KL_GRADIENT: return kl && (l->kl_place == TRAINER_KL_LOSS || l->kl_place == TRAINER_KL_WEIGHTED);
     case RECIPE_WHEN_MOVING: return kl && recipe->reference.kind != TRAINER_REFERENCE_START;
     case RECIPE_WHEN_AVERAGED: return kl && recipe->reference.kind == TRAINER_REFERENCE_EMA;
     case RECIPE_WHEN_OPSM: return rl && l->opsm.unit != TRAINER_OPSM_NONE;
@@ -149,6 +160,7 @@ static bool holds_for_task(const struct trainer_recipe *recipe, const struct tra
     case RECIPE_WHEN_ECHO_WEIGHT: return core->observes && !a->echo.roles[0];
     /* Only a tool's calls are limited; the rollouts of reverse have a fixed length. */
     case RECIPE_WHEN_CUT_OFF: return rl && has_turns(task);
+    case RECIPE_WHEN_HOOKED: return recipe->training.iterations > 0;
     case RECIPE_WHEN_CUSTOM: return needs & RL_NEED_CALLBACK && !task->data[0];
     case RECIPE_WHEN_CONTINUED: return needs & RL_NEED_GAINS && a->prefix.value == TRAINER_PREFIX_CONTINUATIONS;
     case RECIPE_WHEN_DISTILLED: return rl && distils;
@@ -178,7 +190,7 @@ static bool holds_for_task(const struct trainer_recipe *recipe, const struct tra
 #define RL_ONLY "an algorithm with advantages (not opd, opsd or sft)"
 #define REWARD_ONLY "an algorithm with advantages from rewards (not custom, opd, opsd or sft)"
 #define GAIN_ALGORITHMS "algorithm.name joint, separate, turn-group, turn-group-v1d, process or vineppo"
-#define LOSSES_WITH_A_RANGE "loss.name ppo, turn, gspo, cispo, geo_mean or compose"
+#define LOSSES_WITH_A_RANGE "loss.name ppo, turn, gspo, cispo, geo_mean, dppo_tv, dppo_kl, luspo or compose"
 
 /* needs: completes "it needs ..". An empty text of READS, NORMALISED and DIVIDED is made from the core's table. */
 static const struct {
@@ -194,9 +206,11 @@ static const struct {
     [RECIPE_WHEN_WARM_TURNS] = {"an environment other than reverse and a warm start", true},
     [RECIPE_WHEN_HOPS] = {"an environment hopworld", true},
     [RECIPE_WHEN_RL] = {RL_ONLY},
-    [RECIPE_WHEN_AGGREGATED] = {"loss.name ppo, turn, cispo, gpg, reinforce, dppo, ipo or compose"},
+    [RECIPE_WHEN_AGGREGATED] = {"loss.name ppo, turn, cispo, gpg, reinforce, dppo_tv, dppo_kl, dro, vespo, dppo, ipo or compose"},
     [RECIPE_WHEN_CLIPPED] = {LOSSES_WITH_A_RANGE},
-    [RECIPE_WHEN_DUAL_CLIPPED] = {"loss.name ppo or compose"},
+    [RECIPE_WHEN_DUAL_CLIPPED] = {"loss.name ppo, dppo_tv, dppo_kl or compose"},
+    [RECIPE_WHEN_DRO] = {"loss.name dro"},
+    [RECIPE_WHEN_VESPO] = {"loss.name vespo"},
     [RECIPE_WHEN_VALUES] = {"algorithm.name ppo"},
     [RECIPE_WHEN_SAMPLED] =
         {"an algorithm other than sft, whose rollouts a frozen model samples, and an environment without data.file"},
@@ -231,6 +245,7 @@ static const struct {
     [RECIPE_WHEN_ECHO] = {"algorithm.name echo"},
     [RECIPE_WHEN_ECHO_WEIGHT] = {"algorithm.name echo without algorithm.echo.roles"},
     [RECIPE_WHEN_CUT_OFF] = {RL_ONLY ", and an environment with a tool (not reverse)"},
+    [RECIPE_WHEN_HOOKED] = {"training.iterations above 0", true},
     [RECIPE_WHEN_CUSTOM] = {"algorithm.name custom without data.file"},
     [RECIPE_WHEN_CONTINUED] = {"algorithm.prefix.value continuations, and " GAIN_ALGORITHMS},
     [RECIPE_WHEN_DISTILLED] = {"algorithm.distill.how advantage or loss"},

@@ -50,14 +50,14 @@ static const char *const shown[] = {"fact", "demonstration", NULL};
 static const char *const adca_schemes[] = {"decouple", "allocation", NULL};
 static const char *const adca_outcomes[] = {"last_step", "all_steps", "only", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", "adaptive", NULL};
-static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo",    "gpg",
-                                     "geo_mean", "reinforce", "dppo", "ipo",   "compose", NULL};
+static const char *const losses[] = {"ppo",     "turn", "gspo",  "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo_tv",
+                                     "dppo_kl", "dro",  "vespo", "luspo", "dppo", "ipo", "compose",  NULL};
 static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm",
                                            NULL};
 static const char *const precisions[] = {"float", "bf16", "int8", NULL};
 static const char *const corrections[] = {"none", "tis", "decoupled", "recompute", "bypass", NULL};
 static const char *const reference_kinds[] = {"start", "lagged", "ema", NULL};
-static const char *const kl_places[] = {"loss", "weighted", "reward", NULL};
+static const char *const kl_places[] = {"loss", "weighted", "reward", "unbiased", NULL};
 static const char *const kl_estimators[] = {"k1", "abs", "k2", "k3", NULL};
 static const char *const opsm_units[] = {"none", "rollout", "turn", NULL};
 static const char *const replays[] = {"none", "R2", "R3", NULL};
@@ -179,7 +179,8 @@ static const struct recipe_field root[] = {
            "How token losses become one number; dppo and ipo only have token-mean.", AGGREGATED | RECIPE_TRACED),
     REAL("loss.clip_low", loss.clip_low, 0.2, FROM(0), NO_LIMIT, "Clip range below 1.", CLIPPED | RECIPE_TRACED),
     REAL("loss.clip_high", loss.clip_high, 0.28, FROM(0), NO_LIMIT, "Clip range above 1.", CLIPPED | RECIPE_TRACED),
-    REAL("loss.clip_c", loss.clip_c, 3, ABOVE(1), NO_LIMIT, "Dual clip of ppo.", DUAL_CLIPPED | RECIPE_TRACED),
+    REAL("loss.clip_c", loss.clip_c, 3, ABOVE(1), NO_LIMIT, "Dual clip of ppo; bound of the ratio in dppo_tv and dppo_kl.",
+         DUAL_CLIPPED | RECIPE_TRACED),
     REAL("loss.kl_coef", loss.kl_coef, 0, FROM(0), NO_LIMIT,
          "Weight of the KL penalty towards the reference, by default the start.", TRAINED | RECIPE_TRACED),
 
@@ -209,11 +210,17 @@ static const struct recipe_field root[] = {
     TEXT("correction.reject_threshold", correction.reject_threshold, "",
          "Bounds of the rejection: one for all, or one each, e.g. '0.5_2,1.5'.", REJECTED | RECIPE_TRACED),
 
+    LATER_OBJECT("icepop", "Importance weights in an interval."),
+    REAL("icepop.floor", correction.floor, 0, FROM(0), NO_LIMIT,
+         "Tokens whose importance weight is below this, or above correction.cap, get the weight 0; 0 = no interval.",
+         WEIGHED | RECIPE_TRACED),
+
     LATER_OBJECT("kl", "How the KL penalty of loss.kl_coef is applied."),
-    CHOICE("kl.place", loss.kl_place, kl_places, TRAINER_KL_LOSS,
-           "Added to the loss; added with weights min(r k, clip(r) k); or subtracted from the "
-           "reward.",
-           KL | RECIPE_TRACED),
+    CHOICE(
+        "kl.place", loss.kl_place, kl_places, TRAINER_KL_LOSS,
+        "Added to the loss; added with weights min(r k, clip(r) k); subtracted from the reward; or added with the weight r, the "
+        "ratio to the sampler, and the unbiased gradient (DeepSeek-V3.2).",
+        KL | RECIPE_TRACED),
     CHOICE("kl.estimator", loss.kl_estimator, kl_estimators, RL_KL_K3, "Estimator of a token's KL.", KL | RECIPE_TRACED),
     LATER_OBJECT("kl_gradient", "The gradient of the KL penalty."),
     BOOL("kl_gradient.straight_through", loss.kl_straight_through, false,
@@ -236,6 +243,17 @@ static const struct recipe_field root[] = {
     REAL("opsm.upper", loss.opsm.upper, 2, ABOVE(0), NO_LIMIT, "Largest ratio that is kept.", OPSM | RECIPE_TRACED),
     BOOL("opsm.negative_only", loss.opsm.negative_only, true, "Only units with a negative advantage are dropped.",
          OPSM | RECIPE_TRACED),
+
+    LATER_OBJECT("dro", "Settings of the loss dro."),
+    REAL("dro.beta", loss.dro.beta, 0, FROM(0), NO_LIMIT, "Weight of the squared log-ratio; no default is published.",
+         DRO | RECIPE_TRACED),
+    LATER_OBJECT("vespo", "Settings of the loss vespo, whose weight of a rollout is w^k exp(lambda - lambda w)."),
+    REAL("vespo.k_pos", loss.vespo.k_pos, 2, FROM(0), NO_LIMIT, "k where the advantage is not negative.", VESPO | RECIPE_TRACED),
+    REAL("vespo.lambda_pos", loss.vespo.lambda_pos, 3, FROM(1e-4), NO_LIMIT, "lambda where the advantage is not negative.",
+         VESPO | RECIPE_TRACED),
+    REAL("vespo.k_neg", loss.vespo.k_neg, 3, FROM(0), NO_LIMIT, "k where the advantage is negative.", VESPO | RECIPE_TRACED),
+    REAL("vespo.lambda_neg", loss.vespo.lambda_neg, 2, FROM(1e-4), NO_LIMIT, "lambda where the advantage is negative.",
+         VESPO | RECIPE_TRACED),
 
     LATER_OBJECT("compose", "Settings of the loss compose, which separates engine, staleness and update."),
     REAL("compose.backend_cap", loss.compose.backend_cap, 2, ABOVE(0), NO_LIMIT,
@@ -502,6 +520,17 @@ static const struct recipe_field task[] = {
          "Weights by role, e.g. 'tool=0.1'; without them, algorithm.echo_weight.", ECHO | RECIPE_TRACED),
     CHOICE("algorithm.echo.filter", algorithm.echo.filter, echo_filters, TRAINER_ECHO_ALL,
            "All of the tool's tokens, those without OBS and /OBS, or only answers that found something.", ECHO | RECIPE_TRACED),
+    LATER_OBJECT("algorithm.echo_probability", "echo: tokens of the tool that the policy does not expect."),
+    REAL("algorithm.echo_probability.below", algorithm.echo_below, 1, ABOVE(0), TO(1),
+         "Only the tool's tokens whose probability under the policy is below this, at each update; 1 = all.",
+         ECHO | RECIPE_TRACED),
+    LATER_OBJECT("algorithm.hooks", "Shell commands that read an iteration's rollouts, one per line, and print a line for each."),
+    TEXT("algorithm.hooks.score", algorithm.hooks.score, "",
+         "Prints {\"outcome\": X}, which advantages are computed from in place of the environment's reward.", REWARDED),
+    TEXT("algorithm.hooks.weights", algorithm.hooks.weights, "",
+         "Reads advantages and weights too, and prints {\"weights\": W}: 0 or 1 for the policy's tokens, the weight in the "
+         "cross-entropy for the tool's; a number, or a list for all tokens.",
+         HOOKED),
     LATER_OBJECT("algorithm.custom", "custom: where advantages come from, beside data.file."),
     TEXT("algorithm.custom.command", algorithm.command, "",
          "Shell command that reads rollouts, one per line, and prints {\"advantage\": X} for each.", CUSTOM),

@@ -45,13 +45,14 @@ bool recipe_scales_clips(const struct trainer_recipe *recipe)
     return any;
 }
 
-/* sapo has a soft gate, dppo and ipo have bounds of their own, gpg and reinforce have no ratio. */
+/* sapo, dro and vespo have soft bounds, the forms of dppo and ipo have bounds of their own, gpg and reinforce have no ratio. */
 bool recipe_loss_clips(enum trainer_loss_name loss)
 {
     switch (loss) {
     case TRAINER_LOSS_PPO:
     case TRAINER_LOSS_TURN:
     case TRAINER_LOSS_GSPO:
+    case TRAINER_LOSS_LUSPO:
     case TRAINER_LOSS_CISPO:
     case TRAINER_LOSS_GEO_MEAN:
     case TRAINER_LOSS_COMPOSE: return true;

@@ -13,7 +13,7 @@ static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
 {
     size_t n = r->capacity * r->width;
     float **const reals[] = {&r->log_prob, &r->rewards, &r->advantage, &r->clip_scale, &r->old, &r->reference, &r->start,
-                             &r->weight,   &r->rl,      &r->ce,        &r->ref_kl,     &r->kd,  &r->behaviour};
+                             &r->weight,   &r->rl,      &r->ce,        &r->ref_kl,     &r->kd,  &r->behaviour, &r->hooked};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     r->tokens = carve(block, n, sizeof(int32_t));
@@ -32,6 +32,7 @@ static void carve_rows(struct trainer_rollouts *r, struct carve *block)
     r->boundary = carve(block, n * ROLLOUT_VALUES, sizeof(int32_t));
     r->value = carve(block, n * ROLLOUT_VALUES, sizeof(double));
     r->reward = carve(block, n, sizeof(double));
+    r->scored = carve(block, n, sizeof(double));
     r->group = carve(block, n, sizeof(int64_t));
     r->number = carve(block, n, sizeof(int32_t));
     r->baseline = carve(block, n, sizeof(double));
@@ -72,6 +73,7 @@ void rollouts_copy(struct trainer_rollouts *to, const struct trainer_rollouts *f
     memcpy((char *)to + block.used, (const char *)from + block.used, rollouts_bytes(to->capacity, to->width) - block.used);
     to->n = from->n;
     to->has_values = from->has_values;
+    to->age = from->age;
     to->has_credit = from->has_credit;
 }
 
@@ -264,6 +266,7 @@ struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *r, si
         .n_turns = r->n_turns[i],
         .task = r->task[i],
         .group = (int32_t)r->group[i],
+        .age = r->age,
         .reward = r->reward[i],
         .malformed = r->malformed[i],
         .episode = r->episode[i],

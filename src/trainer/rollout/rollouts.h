@@ -22,6 +22,7 @@ struct trainer_rollouts {
     float *weight;           /* off-policy importance weights */
     float *rl, *ce, *ref_kl; /* weights of the loss components */
     float *kd;               /* weights of the squared distance to a teacher */
+    float *hooked;           /* answer of algorithm.hooks.weights; only there */
     uint8_t *kept;           /* the tokens of mask that were not rejected */
     double *expected; /* values predicted at sampling; NULL without a value head (run/value_arrays.h) */
     double *returns;  /* the returns to predict, NaN where there is no return; NULL without a value head */
@@ -29,6 +30,7 @@ struct trainer_rollouts {
     int32_t *boundary; /* [B][ROLLOUT_VALUES] number of tokens before each place at which a value is measured */
     double *value;     /* [B][ROLLOUT_VALUES] */
     double *reward;
+    double *scored; /* answer of algorithm.hooks.score; only there */
     int64_t *group;
     int32_t *number; /* number of the row's question in the pool */
     double *baseline;      /* outcome of the question's greedy rollout */
@@ -42,6 +44,7 @@ struct trainer_rollouts {
      */
     uint16_t *routes;
     size_t places;
+    int32_t age; /* iterations between the sampler's weights and the learner's */
     bool has_values, has_credit;
 };
 

@@ -188,6 +188,7 @@ enum trainer_status run_collect(struct run *run, int32_t iteration, struct train
     const float *weights;
     enum trainer_status status =
         sampler_weights_choose(&run->sampled_by, recipe, run->learner.params, iteration, &weights, &metrics->staleness, err);
+    run->rollouts->age = (int32_t)metrics->staleness;
     for (int32_t task = 0; task < recipe->n_tasks; task++)
         job.params[task] =
             recipe_needs(recipe, task) & RL_NEED_FROZEN_SOURCE && !run->data[task].rows ? run->references.teacher[task] : weights;

@@ -6,23 +6,28 @@
 #include "rollout/rollouts.h"
 #include "run/side_rollouts.h"
 #include "run/value_arrays.h"
+#include "support/clock.h"
 
 /*
  * Assigns credit task by task, because groups must never be compared across environments whose rewards mean different
  * things. The statistics of the clip scale are merged with tokens as weights, so a task with short answers counts less.
  */
 static enum trainer_status assign_credit(struct run *run, int32_t iteration, struct rl_turn_stat *scale,
-                                         struct trainer_error *err)
+                                         struct trainer_iteration *metrics, struct trainer_error *err)
 {
+    double began = clock_now();
     enum trainer_status status = reference_policies_score_start(&run->references, &run->learner, run->rollouts, err);
     size_t first = 0;
+    metrics->scoring_s += clock_now() - began;
     *scale = (struct rl_turn_stat){.mean = 1};
     for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
         size_t n = recipe_task_rows(run->recipe, task);
         struct credit_task at = {run->recipe, task, first, n, iteration};
         struct rl_a2tgpo_stats stats = {1, 0};
+        began = clock_now();
         status = reference_policies_score_task(&run->references, &run->learner, run->recipe, run->rollouts, task, iteration,
                                                first, n, &run->ranks, err);
+        metrics->scoring_s += clock_now() - began;
         if (status == TRAINER_OK)
             status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, &stats, err);
         struct rl_turn_stat part = {rollouts_tokens(run->rollouts, first, n), stats.ig_clip_scale_mean, stats.ig_clip_scale_std};
@@ -128,7 +133,7 @@ enum trainer_status run_credit(struct run *run, int32_t iteration, struct traine
     memory->kl_reward = 0;
     memory->distillation = (struct trainer_distillation){.groups = 0};
     memory->alpha = memory->n_alpha = memory->n_adca = 0;
-    enum trainer_status status = assign_credit(run, iteration, &scale, err);
+    enum trainer_status status = assign_credit(run, iteration, &scale, metrics, err);
     metrics->judge = memory->judging.counts;
     metrics->offpolicy.kl_reward = memory->kl_reward / (double)run->rollouts->n;
     metrics->distillation = memory->distillation;

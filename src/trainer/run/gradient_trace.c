@@ -100,6 +100,7 @@ static enum trainer_status losses(struct run *run, const struct trainer_recipe *
     recall(trace, b, epoch * rows * b->width);
     b->bypass = recipe_bypass(recipe);
     b->tasks = recipe->tasks;
+    minibatch_leave_out_likely(b);
     enum trainer_status status = minibatch_loss(b, &recipe->loss, &run->workspace, &result, err);
     b->bypass = recipe_bypass(run->recipe);
     b->tasks = run->recipe->tasks;

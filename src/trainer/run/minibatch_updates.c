@@ -68,6 +68,8 @@ static enum trainer_status update(struct run *run, const struct place *at, const
     enum trainer_status status = learner_forward(&run->learner, run->learner.params, &view, b->log_prob, b->entropy, err);
     run->learner.replay = NULL;
     if (status == TRAINER_OK)
+        minibatch_leave_out_likely(b);
+    if (status == TRAINER_OK)
         status = environment_losses_add(&run->environment_losses, run->recipe, run->rollouts, b, &run->workspace, env, err);
     if (status == TRAINER_OK)
         status = minibatch_loss(b, &run->recipe->loss, &run->workspace, result, err);

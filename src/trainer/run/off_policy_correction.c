@@ -12,6 +12,7 @@
 #include <rlcore/offpolicy.h>
 
 #include "recipe/recipe_needs.h"
+#include "support/clock.h"
 #include "support/error.h"
 
 /* Without a correction every weight is 1 and every token is kept. */
@@ -77,6 +78,7 @@ enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct
     struct rl_correction_options options = {
         .is = correction->sequence_level ? RL_IS_SEQUENCE : RL_IS_TOKEN,
         .is_threshold = correction->cap,
+        .is_lower = correction->floor,
         .rs = rejects ? correction->reject : NULL,
         .rs_threshold = rejects ? correction->reject_threshold : NULL,
     };
@@ -128,13 +130,17 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
     memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     clear_weights(r);
     if (corrects || tempered || recipe_is_off_policy(recipe) || recipe->replay) {
+        double began = clock_now();
         enum trainer_status scored =
             routing_score(&run->routing, &run->learner, recipe, r, &run->workspace, &metrics->routing, err);
+        metrics->scoring_s += clock_now() - began;
         if (scored != TRAINER_OK)
             return scored;
         status = diagnose(run, &batch, metrics, &core);
+        began = clock_now();
         if (composes && (scored = score_behaviour(run, err)) != TRAINER_OK)
             return scored;
+        metrics->scoring_s += clock_now() - began;
         if (status == RL_OK && weighs(recipe) && (scored = correction_weigh(recipe, r, &run->workspace, err)) != TRAINER_OK)
             return scored;
         if (!tempered && (!corrects || recipe_bypass(recipe)))

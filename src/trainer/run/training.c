@@ -268,7 +268,7 @@ static enum trainer_status nobody_asks(void *context, struct trainer_credit_batc
 {
     (void)context;
     (void)batch;
-    return trainer_fail(err, TRAINER_EINVAL, "only rank 0 asks for advantages");
+    return trainer_fail(err, TRAINER_EINVAL, "only rank 0 asks a command");
 }
 
 static trainer_credit_fn *credit_asker(const struct run *run)
@@ -292,8 +292,13 @@ static trainer_teacher_fn *teacher_asker(const struct run *run)
 static enum trainer_status look_for_callbacks(const struct run *run, struct trainer_error *err)
 {
     for (int32_t i = 0; i < run->recipe->n_tasks; i++) {
-        if (run->recipe->tasks[i].algorithm.command[0] && !run->memory.given.ask)
-            return trainer_fail(err, TRAINER_EINVAL, "algorithm.custom.command is set, but this program cannot run it");
+        const struct trainer_algorithm *a = &run->recipe->tasks[i].algorithm;
+        const char *set = a->command[0]         ? "custom.command"
+                          : a->hooks.score[0]   ? "hooks.score"
+                          : a->hooks.weights[0] ? "hooks.weights"
+                                                : NULL;
+        if (set && !run->memory.given.ask)
+            return trainer_fail(err, TRAINER_EINVAL, "algorithm.%s is set, but this program cannot run it", set);
         if (recipe_has_remote_teacher(run->recipe, i) && !run->references.remote.ask)
             return trainer_fail(err, TRAINER_EINVAL, "algorithm.endpoint.base_url is set, but this program cannot ask it");
     }
