@@ -173,8 +173,7 @@ static enum lineage_status judge(struct appending *a, enum lineage_status status
     return p->log.lost ? LINEAGE_EAWAY : status;
 }
 
-/* Reports an append that the server has acknowledged. `result` has the columns of a head; NULL: how the log ended then is not
- * known. */
+/* Reports an append that the server has acknowledged. `result` has the columns of a head. */
 static void acknowledge(struct log *log, const struct log_state *state, const struct pg_result *result, const char *bytes,
                         size_t length)
 {
@@ -182,11 +181,37 @@ static void acknowledge(struct log *log, const struct log_state *state, const st
     if (!log->acknowledged || !length)
         return;
     memcpy(ack.request, log->request, sizeof ack.request);
-    if (result) {
-        ack.seq = pg_int(result, 0, HEAD_SEQ);
-        snprintf(ack.digest, sizeof ack.digest, "%s", pg_digits(result, 0, HEAD_DIGEST));
-    }
+    ack.seq = pg_int(result, 0, HEAD_SEQ);
+    snprintf(ack.digest, sizeof ack.digest, "%s", pg_digits(result, 0, HEAD_DIGEST));
     log->acknowledged(log->context, &ack);
+}
+
+static size_t count_records(const struct buf *bytes)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    size_t n = 0;
+    tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
+    while (tsv_scan(&scanner, &record))
+        n++;
+    return n;
+}
+
+enum lineage_status postgres_acknowledge_found(struct log *log, const struct log_state *state, struct lineage_error *err)
+{
+    struct log_ack ack = {.identity = {state->identity[0], state->identity[1]}};
+    struct buf bytes = {0};
+    enum lineage_status status = log->acknowledged ? postgres_find(log, &bytes, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && bytes.length)
+        status = postgres_locate(log, log->request, count_records(&bytes), &ack.seq, ack.digest, err);
+    if (status == LINEAGE_OK && bytes.length) {
+        memcpy(ack.request, log->request, sizeof ack.request);
+        ack.bytes = bytes.data;
+        ack.length = bytes.length;
+        log->acknowledged(log->context, &ack);
+    }
+    buf_release(&bytes);
+    return status;
 }
 
 enum lineage_status postgres_append(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
@@ -216,8 +241,6 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
         p->mended = false;
     } else {
         status = judge(&a, status, state, err);
-        if (status == LINEAGE_OK)
-            acknowledge(log, state, NULL, a.joined.data, a.joined.length);
     }
     pg_clear(&result);
     buf_release(&a.joined);

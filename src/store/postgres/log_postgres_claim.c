@@ -74,11 +74,14 @@ static void take_newer(struct log_postgres *p, const struct pg_result *result)
     postgres_add_bytes(&p->newer, text, length);
 }
 
-/* A request that is already in the log adds nothing, but this may be reported only when its row is on disk. */
-static enum lineage_status give_up_found(struct log_postgres *p, struct lineage_error *err)
+/* A request that is already in the log adds nothing, but this may be reported only when its row is on disk. Whoever sent it was
+ * killed, or lost the connection, before the answer came, so nothing may have noted yet that the server has acknowledged it. */
+static enum lineage_status give_up_found(struct log_postgres *p, const struct log_state *state, struct lineage_error *err)
 {
     enum lineage_status status = pg_query(p->pg, NULL, postgres_flush_seconds(p), "ROLLBACK; SELECT lineage.flush()", err);
     p->claim = NO_CLAIM;
+    if (status == LINEAGE_OK)
+        status = postgres_acknowledge_found(&p->log, state, err);
     return status == LINEAGE_OK ? status : LINEAGE_EAWAY;
 }
 
@@ -110,7 +113,7 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
         postgres_end(p, "ROLLBACK");
     }
     pg_clear(&result);
-    return log->found ? give_up_found(p, err) : status;
+    return log->found ? give_up_found(p, state, err) : status;
 }
 
 enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct lineage_error *err)
