@@ -95,7 +95,7 @@ static json_t *call_diff(struct mcp_call *call)
 const struct mcp_tool mcp_tool_diff = {
     .name = "diff",
     .title = "What a trial changed",
-    .description = "Unified diff of a trial's code and snapshot against its parent's or another trial's.",
+    .description = "Diff of a trial's code and snapshot, or else settings, against its parent or another.",
     .arguments = arguments,
     .output = "\"from\":{\"type\":\"string\"},\"to\":{\"type\":\"string\"},\"n_files\":{\"type\":\"integer\"},"
               "\"files\":{\"type\":\"array\",\"description\":\"[path, added, removed], 50 at most\"},"
