@@ -54,22 +54,30 @@ static char *ask_scratch(struct repository *r, const char *const *words, size_t 
     return text;
 }
 
-static char *diff(struct repository *r, const char *from, const char *to, size_t file_max, size_t *length)
+/* plans: the files of the nights that ran the trials; NULL: none, "": the trial read it, so it is code. */
+static char *diff(struct repository *r, const char *from, const char *to, const char *const plans[2], size_t file_max,
+                  size_t *length)
 {
-    char big[64];
-    const char *const words[] = {"-c",
-                                 big,
-                                 "diff",
-                                 "--no-ext-diff",
-                                 "--no-textconv",
-                                 "--no-color",
-                                 "--find-renames",
-                                 "--submodule=short",
-                                 "--end-of-options",
-                                 from,
-                                 to,
-                                 NULL};
+    char big[64], pathspecs[2][PATH_MAX + 32];
+    const char *words[16] = {"-c",
+                             big,
+                             "diff",
+                             "--no-ext-diff",
+                             "--no-textconv",
+                             "--no-color",
+                             "--find-renames",
+                             "--submodule=short",
+                             "--end-of-options",
+                             from,
+                             to,
+                             "--",
+                             ":(top)"};
+    size_t n = 13;
     snprintf(big, sizeof big, "core.bigFileThreshold=%zu", file_max);
+    const bool read = (plans[0] && !*plans[0]) || (plans[1] && !*plans[1]);
+    for (size_t i = 0; i < 2; i++)
+        if (plans[i] && !read && snprintf(pathspecs[i], sizeof pathspecs[i], ":(top,exclude,literal)%s", plans[i]) > 0)
+            words[n++] = pathspecs[i];
     return ask_scratch(r, words, length);
 }
 
@@ -101,13 +109,15 @@ bool commit_lacks(const json_t *git, const json_t *parent)
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length)
 {
     const char *a = code_of(from), *b = code_of(to);
+    const char *const plans[] = {json_string_value(json_object_get(from, "plan")),
+                                 json_string_value(json_object_get(to, "plan"))};
     struct repository *r = calloc(1, sizeof *r);
     char *text = NULL;
     *length = 0;
     if (a && b && strcmp(a, b) == 0)
         text = strdup("");
     else if (r && a && b && (find(r, to, a, b) || find(r, from, a, b)))
-        text = diff(r, a, b, file_max, length);
+        text = diff(r, a, b, plans, file_max, length);
     free(r);
     return text;
 }

@@ -9,7 +9,7 @@
  * Returns a unified diff, which the caller frees; "" if the code is the same. from and to are the objects of two run.json
  * (work_tree_diff.h). Files of more than file_max bytes are only named, like binary ones. Returns NULL if there is no
  * repository that has both commits, or if the diff is longer than GIT_DIFF_MAX. Configuration is not read, and no program
- * that attributes name is run.
+ * that attributes name is run. The file of the night that ran a trial ("plan") is left out.
  */
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length);
 

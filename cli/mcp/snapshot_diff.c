@@ -27,10 +27,19 @@ enum { LOOK_MS = 200 };
 
 /* ---- the child ---- */
 
-/* Runs `lineage diff` as a separate process, so that its files, memory and time are its own and it can be killed. */
-static pid_t start_diff(struct mcp_call *call, const char *from, const char *to, int *out)
+/* Runs `lineage diff` as a separate process, so that its files, memory and time are its own and it can be killed. Without code
+ * the settings are compared. */
+static pid_t start_diff(struct mcp_call *call, bool code, const char *from, const char *to, int *out)
 {
-    const char *const argv[] = {"lineage", "diff", "-C", lineage_store_dir(call->server->store), "--", from, to, NULL};
+    const char *const argv[] = {"lineage",
+                                "diff",
+                                "-C",
+                                lineage_store_dir(call->server->store),
+                                code ? "--" : "--stat",
+                                code ? from : "--",
+                                code ? to : from,
+                                code ? NULL : to,
+                                NULL};
     posix_spawn_file_actions_t actions;
     int ends[2];
     pid_t child = -1;
@@ -90,14 +99,14 @@ static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
     /* The child shares the server's stderr, so its message is in the client's log. */
     if (cut || (WIFEXITED(state) && WEXITSTATUS(state) == 0))
         return true;
-    return mcp_trouble(call, "the snapshots cannot be compared; run `lineage diff` for the reason"), false;
+    return mcp_trouble(call, "the trials cannot be compared; run `lineage diff` for the reason"), false;
 }
 
-static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *from, const char *to)
+static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, bool code, const char *from, const char *to)
 {
     struct cli_writer text = {0};
     int fd;
-    pid_t child = start_diff(call, from, to, &fd);
+    pid_t child = start_diff(call, code, from, to, &fd);
     if (child < 0)
         return false;
     bool opened = cli_writer_open(&text);
@@ -124,18 +133,11 @@ static bool path_ok(struct mcp_call *call, const char *path)
     return mcp_trouble(call, "path: '%.80s' is not a path inside a snapshot; use for example train.py", path), false;
 }
 
-/* The files of both trials are looked up before the child runs, so that the message can name the trial without files. A
- * trial of a sweep with files has stored code, whether it was kept or not. */
-static bool has_files(struct mcp_call *call, const struct lineage_trial *trial, bool stored)
+static bool has_snapshot(const struct mcp_call *call, const struct lineage_trial *trial)
 {
     struct lineage_error err;
     char *path = NULL;
-    bool has = stored || lineage_snapshot_path(&path, call->server->store, trial, &err) == LINEAGE_OK;
-    if (!has)
-        mcp_trouble(call,
-                    "%s; only kept trials that were appended with a snapshot have one, and trials of a sweep with files or of a "
-                    "git repository have their code",
-                    err.text);
+    bool has = lineage_snapshot_path(&path, call->server->store, trial, &err) == LINEAGE_OK;
     lineage_free(path);
     return has;
 }
@@ -193,9 +195,8 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
     if (!mcp_find(&changes->other, call, against))
         return false;
     const struct lineage_trial *to = &changes->trial.trial, *from = &changes->other.trial;
-    bool stored = are_stored(from, to);
-    return has_files(call, to, stored) && has_files(call, from, stored) && run_diff(changes, call, from->exp_id, to->exp_id) &&
-           keep_file(changes, call, path);
+    bool code = are_stored(from, to) || (has_snapshot(call, to) && has_snapshot(call, from));
+    return run_diff(changes, call, code, from->exp_id, to->exp_id) && keep_file(changes, call, path);
 }
 
 void mcp_snapshot_diff_release(struct mcp_snapshot_diff *changes)
@@ -296,7 +297,7 @@ static json_t *call_diff(struct mcp_call *call)
 const struct mcp_tool mcp_tool_diff = {
     .name = "diff",
     .title = "What a trial changed",
-    .description = "Unified diff of a trial's code and snapshot against its parent's or another trial's.",
+    .description = "Diff of a trial's code and snapshot, or else settings, against its parent or another.",
     .arguments = arguments,
     .output = "\"from\":{\"type\":\"string\"},\"to\":{\"type\":\"string\"},\"n_files\":{\"type\":\"integer\"},"
               "\"files\":{\"type\":\"array\",\"description\":\"[path, added, removed], 50 at most\"},"

@@ -1,5 +1,5 @@
 /* snapshot_diff.h: what a trial changed: its snapshot compared with its parent's or another trial's, as `lineage diff`
- * prints it. */
+ * prints it, or, if the two have no code in one form, their settings, as `lineage diff --stat` does. */
 #pragma once
 
 #include "mcp/field.h"

@@ -203,6 +203,11 @@ static size_t count_left(const struct night *night)
     return left;
 }
 
+static bool runs_are_used_up(const struct night *night)
+{
+    return night->reruns.runs && !rerun_runs_left(night);
+}
+
 /* Why the night has ended. */
 static const char *ending(const struct night *night, int status, size_t left)
 {
@@ -215,6 +220,8 @@ static const char *ending(const struct night *night, int status, size_t left)
         return "the hours are used up";
     if (planning->on && planning->idle && planning->nothing)
         return planning->nothing;
+    if (left > 0 && runs_are_used_up(night))
+        return "the runs that --runs allows are used up, those of earlier starts included";
     return left > 0 ? "the night has ended" : "the night is done";
 }
 
@@ -225,7 +232,8 @@ static void print_command(const struct night *night)
     fputs(" -C", stderr);
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     for (const char *const *option = night->options; option && *option; option++)
-        if (*night_stop_text(night) && (strcmp(*option, "--until") == 0 || strcmp(*option, "--plateau") == 0))
+        if ((*night_stop_text(night) && (strcmp(*option, "--until") == 0 || strcmp(*option, "--plateau") == 0)) ||
+            (runs_are_used_up(night) && strcmp(*option, "--runs") == 0))
             option++; /* with its argument: the night would stop at once */
         else
             shell_word_write(stderr, *option);
@@ -372,11 +380,16 @@ static int step(struct night *night, struct night_jobs *jobs)
 /* What the night will cost at most, before it begins. */
 static void say_plan(const struct night *night)
 {
-    const size_t trials = night->list.sweep.n + night->list.sweep.plan.trials, runs = rerun_budget(night);
-    if (night->quiet || !night->reruns.confirm || runs == SIZE_MAX)
+    const size_t budget = rerun_budget(night), runs = rerun_runs_left(night), left = count_left(night),
+                 first = left < runs ? left : runs;
+    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !runs)
         return;
-    fprintf(stderr, "lineage: %zu runs at most: one of each of %zu trial%s, and %zu again where they decide which is the best\n",
-            runs, trials < runs ? trials : runs, trials == 1 ? "" : "s", trials < runs ? runs - trials : 0);
+    if (runs < budget)
+        fprintf(stderr, "lineage: %zu of %zu runs are left", runs, budget);
+    else
+        fprintf(stderr, "lineage: %zu runs at most", runs);
+    fprintf(stderr, ": one of each of %zu trial%s, and %zu again where they decide which is the best\n", first,
+            first == 1 ? "" : "s", runs - first);
 }
 
 /*

@@ -572,6 +572,7 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     trial.identity.code = turn->code;
     trial.refused = start->refused[0] ? start->refused : NULL;
     trial.parent_snapshot = start->parent.snapshot;
+    trial.plan = sweep->file;
     trial.fill = fill_workdir;
     trial.fill_context = turn;
     trial.alive = lease_of_running(&turn->lease);

@@ -88,6 +88,7 @@ struct command_trial {
 
     const char *parent_snapshot; /* directory of the parent's snapshot; NULL: none */
     const char *dir;             /* where the commands work; NULL: where this process works */
+    const char *plan; /* the file of the night that runs it; NULL: none */
     const char *rerun_of;        /* exp_id of the trial that is run again, for which git is not queried; NULL: none */
     const char *refused;         /* why the trial cannot run, which becomes its row; NULL: it can */
     /* Puts files into the work directory (an absolute path). Returns false, with the reason in why, if that is

@@ -219,6 +219,21 @@ static void say_copied(const json_t *git)
     cli_say(text);
 }
 
+/* A night's own file says what its trials are; to their code it belongs only if they read it. Notes its path in the repository, which
+ * comparisons of code leave out; "" if it is read. */
+static void note_plan(json_t *git, const struct command_trial *t)
+{
+    char path[PATH_MAX];
+    const char *top = cli_json_string(git, "top"), *slash = t->plan ? strrchr(t->plan, '/') : NULL,
+               *name = slash ? slash + 1 : t->plan;
+    const size_t n = top ? strlen(top) : 0;
+    bool reads = name && t->eval && strstr(t->eval, name);
+    for (const char *const *word = t->argv; !reads && name && word && *word; word++)
+        reads = strstr(*word, name) != NULL;
+    if (n && name && realpath(t->plan, path) && strncmp(path, top, n) == 0 && path[n] == '/')
+        json_object_set_new(git, "plan", cli_json_text(reads ? "" : path + n + 1));
+}
+
 /* The state of the repository, with the name of the ref that keeps it. */
 static json_t *record_git(const char *dir, const char *workdir, struct lineage_store *store, const struct command_trial *t)
 {
@@ -233,6 +248,8 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
         work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
+    if (git)
+        note_plan(git, t);
     if (git)
         code_change_find(git, store, t->identity.parent, dir);
     return git;

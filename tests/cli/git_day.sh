@@ -352,6 +352,32 @@ must_fail 2 "exp_id '060' is that of a trial without a row" append -C runs --exp
 must_equal 007 "$(trial runs)" '006 has provenance without a row'
 cd ..
 
+# ---- the night's own file is not the code of its trials, unless their command reads it ----
+# An untracked file, or a tracked one that was edited, would be a change of each trial's code, and its texts the values of knobs.
+mkdir plan && cd plan || exit 3
+git init -q . && printf 'out\nerr\n' >.git/info/exclude && echo 'echo "loss: $1"' >t.sh
+cat >sweep.json <<'END'
+{"name": "p", "direction": "lower", "score": "loss", "command": "sh t.sh {x} --rate {y} --seed {seed}",
+ "grid": {"x": [1, 2], "y": [3]}}
+END
+git add t.sh && git commit -qm one
+must_run run --direction lower -q -m loss -p x=7 -- sh t.sh '{x}'
+"$LINEAGE" night sweep.json --no-confirm -q >/dev/null 2>&1
+sed -i 's/\[1, 2\]/[1, 2, 4]/' sweep.json
+git add sweep.json && git commit -qm two
+sed -i 's/\[1, 2, 4\]/[1, 2, 4, 5]/' sweep.json
+"$LINEAGE" night sweep.json --no-confirm -q >/dev/null 2>&1
+must_equal 5 "$(grep -c 'loss' results.tsv)" 'rows'
+must_equal 0 "$(grep -c 'in sweep.json' results.tsv)" 'rows whose code differs by the sweep'
+run knobs
+must_lack out '{'
+run diff 003 000
+must_lack out grid
+sed 's/"name": "p"/"name": "r"/; s/"grid"/"eval": "cat sweep.json >\/dev\/null; echo loss: 1", "grid"/' sweep.json >../other && mv ../other sweep.json
+"$LINEAGE" night sweep.json --no-confirm -q >/dev/null 2>&1
+must_equal 4 "$(grep 'night r' results.tsv | grep -c 'in sweep.json')" 'an evaluation that reads it'
+cd ..
+
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home
 mkdir -p "$HOME/.local/state"

@@ -368,8 +368,9 @@ tool knowledge '"sections":["leaderbord"]'
 must_trouble "did you mean 'leaderboard'"
 tool knowledge '"sections":["nonsense"]'
 must_trouble 'nonsense'
-tool diff '"id":"001"'
-must_trouble 'snapshot'
+tool diff '"id":"001"' # without code, as `lineage diff --stat` says
+must_answer n_files 0
+must_have out '3 settings and 0 files changed'
 tool diff '"id":"000"'
 must_trouble 'no parent'
 tool diff '"id":"001","path":"../../etc/passwd"'

@@ -71,6 +71,17 @@ must_fail 2 'exclude each other' night sweep.json -C wrong -q --runs 9 --race 3
 run night sweep.json -C planned
 must_have err '9 runs at most: one of each of 5 trials, and 4 again'
 
+# Fewer runs than trials: the night says that they are used up, and what another start has left.
+run night sweep.json -C used -q --runs 3
+must_exit 0
+must_have err 'the runs that --runs allows are used up, those of earlier starts included; 2 of 5 trials are left'
+must_lack err '--runs 3'
+run night sweep.json -C used --runs 3
+must_have err 'are used up'
+must_lack err ' at most'
+run night sweep.json -C used --runs 6
+must_have err '3 of 6 runs are left: one of each of 2 trials, and 1 again'
+
 # The night is done: again it runs nothing.
 before=$(cksum <s/results.tsv)
 goes night sweep.json -C s -q

@@ -151,8 +151,27 @@ must_equal '' "$(cut -f 1 out | sort | uniq -d)" 'ids that name two trials'
 again=$(awk -F '\t' '/f-1-end/ { print $1 }' out)
 must_equal "$again" "$(awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "parent_exp") c = i } /f-2-end/ { print $c }' out)" 'parent of a child'
 
-# ---- an append that is too long for a line of the receipts has a file beside them ----
+# ---- a command that is killed when the server has its row, before it could note that ----
+# A pipe that nobody reads holds the command where it would write the receipt. The next command finds the request on the server, and
+# must note the receipt before it removes the request: the row would be lost with the server's last rows.
 standby_make
+receipts=$(find a -name receipts)
+mv "$receipts" kept-receipts
+mkfifo "$receipts"
+XDG_STATE_HOME=$PWD/a "$LINEAGE" -C "$uri" append --status discard --core-metric 1 --hypothesis killed-1-end >killed.out 2>&1 &
+killed=$! tries=0
+until [ "$(rows killed-1-end)" = 1 ] || [ $((tries += 1)) -gt 3000 ]; do sleep 0.1; done
+kill -KILL $killed
+wait $killed 2>/dev/null
+rm "$receipts"
+mv kept-receipts "$receipts"
+must_equal '' "$(cat killed.out)" 'it was killed before it acknowledged the row'
+on a sync
+must_exit 0
+must_equal 1 "$(rows killed-1-end)" 'once'
+must_equal 1 "$(grep -c "$(printf killed-1-end | od -An -tx1 | tr -d ' \n')" "$receipts")" 'the receipt of a request that was found'
+
+# ---- an append that is too long for a line of the receipts has a file beside them ----
 { header; trial 000 '' discard 1 "import-$(printf '%0400d' 0)-end"; } >one.tsv
 awk -F '\t' -v OFS='\t' 'NR == 1 { print; next } { for (k = 1; k <= 3000; k++) { $1 = 100000 + k; print } }' one.tsv >long.tsv
 checks=$((checks + 1))
@@ -162,6 +181,7 @@ must_exit 0
 must_equal 1 "$(find a -name 'receipt-*' | wc -l)" 'a file beside the receipts'
 fail_over 3
 must_equal 0 "$(rows import-)" 'the standby lacks it'
+must_equal 0 "$(rows killed-1-end)" 'the standby lacks it, too'
 on c append --status discard --core-metric 1 --hypothesis long-new
 must_equal 6000000 "$(cat out)"
 on a sync
@@ -169,6 +189,7 @@ must_exit 0
 must_equal 3000 "$(rows import-)" 'rows of the import'
 on a sync
 must_equal 3000 "$(rows import-)" 'rows of the import, once'
+must_equal 1 "$(rows killed-1-end)" 'the row whose command was killed'
 # Without its file it cannot be delivered, which keeps nothing else.
 server_down fast
 rm -rf "$server/earlier" && cp -a "$server/data" "$server/earlier"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <lineage/render.h>
@@ -103,14 +104,17 @@ static int no_list(void *context, const char *call)
 }
 
 /* The holder is named if /proc/locks shows it. A holder of a shared lock, or of a lock on another file, is not
- * named. */
+ * named. The other file is one of our own: the next inode may be that of another test, which locks it. */
 static void the_holder_of_a_lock_is_named(void **state)
 {
-    char *dir = make_dir(), *name = join(dir, "file"), holder[LOCK_HOLDER_MAX], wanted[64];
-    struct stat st;
+    char *dir = make_dir(), *name = join(dir, "file"), *other = join(dir, "other"), holder[LOCK_HOLDER_MAX], wanted[64];
+    const dev_t no_device = makedev(4095, 1048575);
+    struct stat st, other_st;
     unsigned reads = 1;
     (void)state;
     write_file(name, "", 0);
+    write_file(other, "", 0);
+    assert_int_equal(stat(other, &other_st), 0);
     int fd = open(name, O_RDWR | O_CLOEXEC);
     assert_int_equal(fstat(fd, &st), 0);
     lock_holder(holder, st.st_dev, st.st_ino);
@@ -125,9 +129,9 @@ static void the_holder_of_a_lock_is_named(void **state)
     } else {
         snprintf(wanted, sizeof wanted, ", held by process %ld (", (long)getpid());
         assert_memory_equal(holder, wanted, strlen(wanted));
-        lock_holder(holder, st.st_dev, st.st_ino + 1);
+        lock_holder(holder, st.st_dev, other_st.st_ino);
         assert_string_equal(holder, "");
-        lock_holder(holder, st.st_dev + 1, st.st_ino);
+        lock_holder(holder, no_device, st.st_ino);
         assert_string_equal(holder, "");
         fs_set_fault(no_list, &reads); /* the second open, which reads the process's name */
         lock_holder(holder, st.st_dev, st.st_ino);
@@ -141,6 +145,7 @@ static void the_holder_of_a_lock_is_named(void **state)
     fs_set_fault(NULL, NULL);
     assert_string_equal(holder, "");
     close(fd);
+    free(other);
     free(name);
     remove_dir(dir);
 }

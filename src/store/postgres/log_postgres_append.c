@@ -132,11 +132,14 @@ static void take_newer(struct log_postgres *p, const struct pg_result *result)
     postgres_add_bytes(&p->newer, text, length);
 }
 
-/* A request that is already in the log adds nothing, but this may be reported only when its row is on disk. */
-static enum lineage_status give_up_found(struct log_postgres *p, struct lineage_error *err)
+/* A request that is already in the log adds nothing, but this may be reported only when its row is on disk. Whoever sent it was
+ * killed, or lost the connection, before the answer came, so nothing may have noted yet that the server has acknowledged it. */
+static enum lineage_status give_up_found(struct log_postgres *p, const struct log_state *state, struct lineage_error *err)
 {
     enum lineage_status status = pg_query(p->pg, NULL, postgres_flush_seconds(p), "ROLLBACK; SELECT lineage.flush()", err);
     p->claim = NO_CLAIM;
+    if (status == LINEAGE_OK)
+        status = postgres_acknowledge_found(&p->log, state, err);
     return status == LINEAGE_OK ? status : LINEAGE_EAWAY;
 }
 
@@ -168,7 +171,7 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
         postgres_end(p, "ROLLBACK");
     }
     pg_clear(&result);
-    return log->found ? give_up_found(p, err) : status;
+    return log->found ? give_up_found(p, state, err) : status;
 }
 
 enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct lineage_error *err)
@@ -366,8 +369,7 @@ static enum lineage_status judge(struct appending *a, enum lineage_status status
     return p->log.lost ? LINEAGE_EAWAY : status;
 }
 
-/* Reports an append that the server has acknowledged. `result` has the columns of a head; NULL: how the log ended then is not
- * known. */
+/* Reports an append that the server has acknowledged. `result` has the columns of a head. */
 static void acknowledge(struct log *log, const struct log_state *state, const struct pg_result *result, const char *bytes,
                         size_t length)
 {
@@ -375,11 +377,37 @@ static void acknowledge(struct log *log, const struct log_state *state, const st
     if (!log->acknowledged || !length)
         return;
     memcpy(ack.request, log->request, sizeof ack.request);
-    if (result) {
-        ack.seq = pg_int(result, 0, HEAD_SEQ);
-        snprintf(ack.digest, sizeof ack.digest, "%s", pg_digits(result, 0, HEAD_DIGEST));
-    }
+    ack.seq = pg_int(result, 0, HEAD_SEQ);
+    snprintf(ack.digest, sizeof ack.digest, "%s", pg_digits(result, 0, HEAD_DIGEST));
     log->acknowledged(log->context, &ack);
+}
+
+static size_t count_records(const struct buf *bytes)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    size_t n = 0;
+    tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
+    while (tsv_scan(&scanner, &record))
+        n++;
+    return n;
+}
+
+enum lineage_status postgres_acknowledge_found(struct log *log, const struct log_state *state, struct lineage_error *err)
+{
+    struct log_ack ack = {.identity = {state->identity[0], state->identity[1]}};
+    struct buf bytes = {0};
+    enum lineage_status status = log->acknowledged ? postgres_find(log, &bytes, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && bytes.length)
+        status = postgres_locate(log, log->request, count_records(&bytes), &ack.seq, ack.digest, err);
+    if (status == LINEAGE_OK && bytes.length) {
+        memcpy(ack.request, log->request, sizeof ack.request);
+        ack.bytes = bytes.data;
+        ack.length = bytes.length;
+        log->acknowledged(log->context, &ack);
+    }
+    buf_release(&bytes);
+    return status;
 }
 
 enum lineage_status postgres_append(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
@@ -409,8 +437,6 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
         p->mended = false;
     } else {
         status = judge(&a, status, state, err);
-        if (status == LINEAGE_OK)
-            acknowledge(log, state, NULL, a.joined.data, a.joined.length);
     }
     pg_clear(&result);
     buf_release(&a.joined);

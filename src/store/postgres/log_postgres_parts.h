@@ -103,6 +103,8 @@ enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *d
                                      struct lineage_error *err);
 enum lineage_status postgres_locate(struct log *log, const unsigned char request[16], size_t n, int64_t *seq,
                                     char digest[LOG_DIGEST_TEXT], struct lineage_error *err);
+/* Call it after a claim that set found. Reports the request to log->acknowledged, with its bytes and its place in the log. */
+enum lineage_status postgres_acknowledge_found(struct log *log, const struct log_state *state, struct lineage_error *err);
 enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct lineage_error *err);
 enum lineage_status postgres_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
 enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err);
