@@ -280,8 +280,10 @@ static size_t skip_denominator(const char *line, size_t at, size_t length)
     return at;
 }
 
-/* Whether the number is the quotient of the fraction whose numerator ends at `end`, as precisely as it is written. */
-static bool is_quotient(const struct metric_found *number, double numerator, const char *line, size_t end, size_t length)
+/* Whether the number is the quotient of the fraction whose numerator ends at `end`, as precisely as it is written. *quotient is then
+ * the fraction. */
+static bool is_quotient(double *quotient, const struct metric_found *number, double numerator, const char *line, size_t end,
+                        size_t length)
 {
     struct metric_found below = {.unit = ""};
     const char *slash = memchr(line + end, '/', length - end);
@@ -292,23 +294,30 @@ static bool is_quotient(const struct metric_found *number, double numerator, con
     const char *point = memchr(line + number->at, '.', number->length);
     for (const char *c = point ? point + 1 : NULL; c && c < line + number->at + number->length; c++)
         unit /= 10;
-    const double quotient = numerator / below.value * (*number->unit == '%' ? 100 : 1);
-    return number->value - quotient < 1.001 * unit && quotient - number->value < 1.001 * unit;
+    *quotient = numerator / below.value;
+    const double shown = *quotient * (*number->unit == '%' ? 100 : 1);
+    return number->value - shown < 1.001 * unit && shown - number->value < 1.001 * unit;
 }
 
-/* Reads the quotient behind a fraction: `2590/10042 = 0.2579`, and in parentheses if it is that of the fraction: `3 / 4 (75.0%)`. */
+/* Reads a fraction whose quotient is behind it: `2590/10042 = 0.2579` as it is written, and `3 / 4 (75.0%)` as 0.75 if the number in
+ * parentheses, which is rounded (23/200 (12%)), says the same. */
 static void read_quotient(struct metric_found *found, const char *line, size_t end, size_t length)
 {
     struct metric_found quotient = *found;
     const double numerator = found->value;
+    double exact = 0;
     const size_t sign = skip_denominator(line, end, length);
     size_t after;
     if (sign == length || (line[sign] != '=' && line[sign] != '(') ||
         !read_number(&quotient, line, skip_blanks(line, sign + 1, length), length, &after) || quotient.problem)
         return;
-    const bool closed = after < length && line[after] == ')';
-    if (line[sign] == '=' || (closed && is_quotient(&quotient, numerator, line, end, length)))
+    if (line[sign] == '=') {
         *found = quotient;
+    } else if (after < length && line[after] == ')' && is_quotient(&exact, &quotient, numerator, line, end, length)) {
+        found->value = exact;
+        found->problem = METRIC_READ;
+        found->length = after - found->at;
+    }
 }
 
 /* Whether a second number with the same claim follows: in brackets, or in the next cell of a table. */

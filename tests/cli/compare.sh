@@ -126,7 +126,9 @@ add 6.2 2 3
 must_run best -C lucky --format json
 must_equal '000 5.1 3' "$(json exp_id) $(json setting.mean) $(json setting.runs)"
 add 4.9 2 1
-must_run settings -C lucky --format tsv
+run settings -C lucky --format tsv
+must_exit 0
+must_have err "more runs of 003 diverged than did not, so it is not named"
 must_equal 4 "$(wc -l <out | tr -d ' ')" "the same seed again is a trial of its own"
 run run -C ignores --direction lower -q -m loss --baseline --seeds 3 -- echo loss=1
 must_exit 0

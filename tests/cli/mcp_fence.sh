@@ -56,15 +56,18 @@ def check(name, answer, fenced):
         if text == name:  # the address of a resource, as the client wrote it
             continue
         shown += "untrusted-data" in text.lower() and "\\<" in text
-        inner = text
-        if fenced and "<untrusted-data source=" in text:
-            first = text.index("<untrusted-data source=")
-            last = text.rindex("\n</untrusted-data>\n") + 1
-            assert text[:first].count("<") == 0, (name, text)
-            inner = text[first + 1:last]
-        elif text.lstrip().startswith("{"):
-            inner = "".join(texts(json.loads(text)))
-        assert not LOOSE.search(inner), (name, inner)
+        for part in texts(json.loads(text)) if text.lstrip().startswith("{") else [text]:
+            check_text(name, part, fenced)
+
+
+def check_text(name, text, fenced):
+    inner = text
+    if fenced and "<untrusted-data source=" in text:
+        first = text.index("<untrusted-data source=")
+        last = text.rindex("\n</untrusted-data>\n") + 1
+        assert text[:first].count("<") == 0, (name, text)
+        inner = text[first + 1:last]
+    assert not LOOSE.search(inner), (name, inner)
 
 
 shown = 0

@@ -125,9 +125,9 @@ printf '      mean se_mean   sd  2.5%%   25%% 97.5%% n_eff Rhat\nmu    0.98    0
 printf 'acc  91%%  f1  88%%\n' | gives acc 91.0 ''
 printf 'acc top1 91%% 98%%\nacc: 0.5\n' | gives acc 0.5 ''
 # Fractions whose quotient is in parentheses: MNIST of PyTorch's examples, CRFsuite 0.12, DSPy 3.4.
-printf 'Test set: Average loss: 0.0456, Accuracy: 9850/10000 (98%%)\n' | gives accuracy 98.0 ''
+printf 'Test set: Average loss: 0.0456, Accuracy: 9850/10000 (98%%)\n' | gives accuracy 0.985 ''
 printf 'Item accuracy: 47 / 50 (0.9400)\n' | gives 'Item accuracy' 0.94 ''
-printf 'Average Metric: 3.00 / 4 (75.0%%): 100%%|████| 4/4\n' | gives 'Average Metric' 75.0 ''
+printf 'Average Metric: 3.00 / 4 (75.0%%): 100%%|████| 4/4\n' | gives 'Average Metric' 0.75 ''
 for not in 'accuracy: 9850/10000 (97%%)' 'accuracy: 45/60 (best 50)' 'accuracy: 3/4 (12)' 'accuracy: 3/0 (0)' 'accuracy: 3/4 (0.75'; do
     printf "$not\n" | gives accuracy '' 'the number is a fraction'
 done
