@@ -66,22 +66,25 @@ int repeated_failures_count(struct repeated_failures *failures, const struct nig
  * setting is to blame or the machine. */
 bool repeated_failures_suspect(const struct repeated_failures *failures, const struct trial_list *list, size_t i);
 
+/* Whether trial i has a setting with which others failed as well and none was measured. Otherwise it may have failed by chance. */
+bool failure_is_of_a_setting(const struct trial_list *list, size_t i);
+
 void repeated_failures_release(struct repeated_failures *failures);
 
 enum { NIGHT_SLOTS_MAX = 64 };
 
 /* How many trials run at once, and where. */
 struct night_slots {
-    size_t n;       /* at least 1 */
+    size_t n; /* at least 1 */
     size_t at_work; /* trials that run now */
     const char *const *const *environments; /* [n] NAME=VALUE of each slot, ended by NULL; NULL: no slot has any */
 };
 
 /* Which trials run again on fresh seeds (night/rerun.h). */
 struct night_reruns {
-    bool confirm;    /* trials do, and no single run is kept */
-    size_t runs;     /* of the whole night at most, those of earlier nights included; 0: five for every three trials */
-    size_t race;     /* further runs beyond one for each trial, instead of `runs`; 0: not given */
+    bool confirm; /* trials do, and no single run is kept */
+    size_t runs; /* of the whole night at most, those of earlier nights included; 0: five for every three trials */
+    size_t race; /* further runs beyond one for each trial, instead of `runs`; 0: not given */
     size_t runs_max; /* of one trial, its first included; 0: LINEAGE_RUNS_MAX */
 };
 
@@ -93,11 +96,11 @@ struct night_stop {
     struct lineage_requirement target;
     bool plateau;
     double price; /* least gain that the next runs must be expected to bring; 0: a share of the noise */
-    bool near;    /* the best trial has reached the target, but not in enough runs: it runs again next */
+    bool near; /* the best trial has reached the target, but not in enough runs: it runs again next */
     bool decided;
-    uint64_t decided_at;      /* the last row that was looked at */
+    uint64_t decided_at; /* the last row that was looked at */
     char over[NIGHT_STOP_MAX]; /* ""; else why it proposes no more, and only runs again */
-    char why[NIGHT_STOP_MAX];  /* ""; else the night ends */
+    char why[NIGHT_STOP_MAX]; /* ""; else the night ends */
 };
 
 struct night {
@@ -113,8 +116,8 @@ struct night {
     struct notify notify;
     size_t ran; /* trials that ended in this night */
     struct interrupts interrupts;
-    int lock;    /* descriptor of the locked directory; -1: not locked */
-    bool quiet;  /* print no progress */
+    int lock; /* descriptor of the locked directory; -1: not locked */
+    bool quiet; /* print no progress */
     const char *prune; /* rule for all trials (trial/prune_rule.h); NULL: as the sweep says */
     const char *sandbox; /* for all trials of commands (run/command_sandbox.h); NULL: as the sweep says */
     const char *const *require; /* requirements of all trials beside those of the sweep, ended by NULL; NULL: none */

@@ -108,6 +108,26 @@ bool repeated_failures_suspect(const struct repeated_failures *failures, const s
     return false;
 }
 
+bool failure_is_of_a_setting(const struct trial_list *list, size_t i)
+{
+    json_t *settings = settings_of(&list->trials[i]), *value;
+    const char *name;
+    bool blamed = false;
+    json_object_foreach(settings, name, value) {
+        bool measured = false, failed = false;
+        for (size_t k = 0; k < list->sweep.n; k++) {
+            const struct night_trial *other = &list->trials[k];
+            if (k == i || !other->exp_id || !has_setting(other, name, value))
+                continue;
+            measured = measured || lineage_label_is_measured(other->label);
+            failed = failed || !lineage_label_is_measured(other->label);
+        }
+        blamed = blamed || (failed && !measured);
+    }
+    json_decref(settings);
+    return blamed;
+}
+
 /* ---- the end of the night ---- */
 
 /* Skips rows that are void already and rows that do not count anyway. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <lineage/evidence.h>
+#include <lineage/notes.h>
 
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };
@@ -99,12 +100,52 @@ static int choose(struct night *night, const struct lineage_evidence *evidence, 
     }
 }
 
+static bool diverged_once(bool *once, const struct night *night, size_t k, struct lineage_error *err)
+{
+    struct lineage_trial row = {0};
+    bool again = true;
+    enum lineage_status status = lineage_find(night->list.store, night->list.trials[k].exp_id, &row, err);
+    const bool diverged = status == LINEAGE_OK && lineage_notes_cause(row.notes) == LINEAGE_CAUSE_DIVERGENCE;
+    if (diverged)
+        status = lineage_ran_again(&again, night->list.store, &row, err);
+    lineage_trial_release(&row);
+    *once = diverged && !again;
+    return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND;
+}
+
+/* A trial whose only run diverged may have done so by chance, unless others that share a setting failed too: one more run, with
+ * another seed, before the trials that have scores run again. */
+static int choose_diverged(struct night *night, size_t *i)
+{
+    const struct trial_list *list = &night->list;
+    for (size_t k = 0; k < list->sweep.n && !night->stop.near; k++) {
+        const struct night_trial *trial = &list->trials[k];
+        char why[NIGHT_WHY_MAX] = "";
+        struct lineage_error err;
+        bool once;
+        if (!trial->exp_id || trial->label != LINEAGE_CRASH || is_at_work(list, trial->exp_id) ||
+            failure_is_of_a_setting(list, k))
+            continue;
+        if (!diverged_once(&once, night, k, &err))
+            return cli_fail(&err);
+        int status = once ? replicate_trial_add(&night->list, trial->exp_id, 0, i, why) : CLI_NO;
+        if (status != CLI_NO)
+            return status;
+    }
+    return CLI_OK;
+}
+
 int rerun_next(struct night *night, size_t *i)
 {
     struct lineage_evidence evidence;
     if (!night->reruns.confirm || !rerun_runs_left(night))
         return CLI_OK;
-    int status = load(&evidence, night->list.store, NULL, night->reruns.runs_max);
+    int status = choose_diverged(night, i);
+    if (status == CLI_GO_ON)
+        status = claims_take(&night->claims, i, 1, 0, i);
+    if (status != CLI_OK)
+        return status == CLAIM_AGAIN ? rerun_next(night, i) : status;
+    status = load(&evidence, night->list.store, NULL, night->reruns.runs_max);
     if (status != CLI_GO_ON)
         return status;
     bool *skip = calloc(evidence.n + 1, sizeof *skip);

@@ -114,11 +114,13 @@ static uint64_t key_of(uint64_t key, size_t number)
     return XXH64(text, (size_t)n, key);
 }
 
-static int add(struct trial_list *list, const struct lineage_trial *row, size_t again, size_t *i, char *why)
+/* The number is counted from the first run: row, or what it replicates because its first run has no score. */
+static int add(struct trial_list *list, const struct lineage_trial *row, const char *first_notes, size_t again, size_t *i,
+               char *why)
 {
     struct lineage_night_link link;
     struct night_trial trial = {0}, *known;
-    if (!lineage_night_link_parse(&link, row->notes) || strcmp(link.sweep, list->sweep.name) != 0) {
+    if (!lineage_night_link_parse(&link, first_notes) || strcmp(link.sweep, list->sweep.name) != 0) {
         snprintf(why, NIGHT_WHY_MAX, "%s is not a trial of the sweep %s", row->exp_id, list->sweep.name);
         return CLI_NO;
     }
@@ -151,7 +153,12 @@ int replicate_trial_add(struct trial_list *list, const char *exp_id, size_t agai
         snprintf(why, NIGHT_WHY_MAX, "%s", err.text);
         return CLI_NO;
     }
-    int status = found == LINEAGE_OK ? add(list, &row, again, i, why) : cli_fail(&err);
+    struct lineage_trial first = {0};
+    struct lineage_replicate replicate;
+    if (found == LINEAGE_OK && lineage_replicate_parse(&replicate, row.notes))
+        found = lineage_find(list->store, replicate.exp_id, &first, &err);
+    int status = found == LINEAGE_OK ? add(list, &row, first.notes ? first.notes : row.notes, again, i, why) : cli_fail(&err);
+    lineage_trial_release(&first);
     lineage_trial_release(&row);
     return status;
 }

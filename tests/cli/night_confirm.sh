@@ -237,4 +237,20 @@ must_have out 'x=1: 1 ± 0 ('
 must_have out 'have the same score'
 must_lack out 'lineage rerun'
 
+# A trial whose only run diverged may have done so by chance: it runs once more, with another seed, before others do, unless trials
+# that share a setting failed, too. Its next runs count on from there.
+cat >nan.json <<'EOF'
+{"name": "nan", "direction": "lower", "score": "loss", "grid": {"x": [1, 2, 4], "w": [0, 1]},
+ "command": ["sh", "-c", "case $0$1$2 in 201 | 4*) echo loss: nan ;; *) echo loss: $(($0 * $0 - 4 * $0 + 4 + $1)).$2 ;; esac", "{x}", "{w}", "{seed}"]}
+EOF
+run night nan.json -C nan -q
+must_exit 0
+must_equal '6 7 8 9' "$(cut -f 1 out | sed 's/^00//' | tail -n 4 | tr '\n' ' ' | sed 's/ $//')" 'runs again'
+must_equal '1' "$(grep -c 'replicates 002' nan/results.tsv)" 'the run after the one that diverged by chance'
+must_equal '006' "$(sed -n 's/^\(00.\).*replicates 002.*/\1/p' nan/results.tsv)" 'before others run again'
+must_equal '0' "$(grep -c 'replicates 00[45]' nan/results.tsv)" 'runs of those that share a value'
+must_run best -C nan --format json
+must_equal '2 0' "$(json params.x) $(json params.w)" 'the best'
+must_equal '' "$(sed -n 's/^00[6-9].*w=0; seed=\([0-9]*\).*/\1/p' nan/results.tsv | sort | uniq -d)" 'a seed that ran twice'
+
 finish
