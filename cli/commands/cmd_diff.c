@@ -154,7 +154,9 @@ static bool diff_commits(const struct sides *sides, const struct lineage_store *
     char *text = from && to ? commit_diff(from, to, limit, &length) : NULL;
     if (text)
         tree_diff_print(text, length);
-    else if (from && to)
+    if (text && commit_plan_differs(from, to))
+        cli_say("the file of the night, which the trials do not name, differs and is left out");
+    if (!text && from && to)
         cli_say("the commits of the two trials cannot be compared; comparing what was recorded beside them");
     free(text);
     json_decref(from);

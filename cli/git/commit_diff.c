@@ -106,6 +106,25 @@ bool commit_lacks(const json_t *git, const json_t *parent)
     return lacks;
 }
 
+bool commit_plan_differs(const json_t *from, const json_t *to)
+{
+    const char *a = code_of(from), *b = code_of(to),
+               *const plan[] = {json_string_value(json_object_get(from, "plan")), json_string_value(json_object_get(to, "plan"))};
+    char paths[2][PATH_MAX + 32];
+    const char *words[10] = {"diff", "--name-only", "--end-of-options", a, b, "--"};
+    struct repository *r = calloc(1, sizeof *r);
+    char *text = NULL;
+    size_t n = 6, length = 0;
+    for (size_t i = 0; i < 2; i++)
+        if (plan[i] && *plan[i] && snprintf(paths[i], sizeof paths[i], ":(top,literal)%s", plan[i]) > 0)
+            words[n++] = paths[i];
+    if (n > 6 && r && a && b && strcmp(a, b) != 0 && (find(r, to, a, b) || find(r, from, a, b)))
+        text = ask_scratch(r, words, &length);
+    free(text);
+    free(r);
+    return length > 0;
+}
+
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length)
 {
     const char *a = code_of(from), *b = code_of(to);

@@ -15,7 +15,7 @@
 /* Time limit of a git command: a repository may be large and a disk slow, but a trial must not wait forever. */
 static const double seconds = 60;
 
-enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 24, REFS_MAX = 64 << 20 };
+enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 32, REFS_MAX = 64 << 20 };
 
 /* ---- in the user's repository ---- */
 
@@ -243,9 +243,13 @@ char *repository_git(const struct repository *r, const char *const *more, const 
                                                 "GIT_PAGER=cat",
                                                 "GIT_ALTERNATE_OBJECT_DIRECTORIES=",
                                                 "GIT_ATTR_NOSYSTEM=1",
+                                                "GIT_LITERAL_PATHSPECS=0",
+                                                "GIT_GLOB_PATHSPECS=0",
+                                                "GIT_NOGLOB_PATHSPECS=0",
+                                                "GIT_ICASE_PATHSPECS=0",
                                                 index,
                                                 objects};
-    size_t n = 7, m = 14;
+    size_t n = 7, m = 18;
     snprintf(index, sizeof index, "GIT_INDEX_FILE=%s/index", r->scratch);
     snprintf(objects, sizeof objects, "GIT_OBJECT_DIRECTORY=%s%s", r->shares_objects ? r->objects : r->scratch,
              r->shares_objects ? "" : "/objects");

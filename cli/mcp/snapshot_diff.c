@@ -195,7 +195,13 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
     if (!mcp_find(&changes->other, call, against))
         return false;
     const struct lineage_trial *to = &changes->trial.trial, *from = &changes->other.trial;
-    bool code = are_stored(from, to) || (has_snapshot(call, to) && has_snapshot(call, from));
+    const bool stored = are_stored(from, to), to_has = has_snapshot(call, to), from_has = has_snapshot(call, from),
+               code = stored || (to_has && from_has);
+    if (!code && path)
+        return mcp_trouble(call, "the store has no code of %s%s%s that could be compared; without `path` their settings are",
+                           from_has ? "" : from->exp_id, from_has || to_has ? "" : " and ", to_has ? "" : to->exp_id),
+               false;
+    changes->settings_only = !code;
     return run_diff(changes, call, code, from->exp_id, to->exp_id) && keep_file(changes, call, path);
 }
 
@@ -286,8 +292,9 @@ static json_t *call_diff(struct mcp_call *call)
                                mcp_text_argument(call, "path"))) {
         json_t *files = list_files(&changes, &n);
         char *block = mcp_untrusted_block("diff", changes.text, changes.length, max);
+        json_t *text = block && changes.settings_only ? json_sprintf("%s%s", MCP_SETTINGS_ONLY, block) : cli_json_text(block);
         result = json_pack("{s:o, s:o, s:i, s:o, s:o}", "from", mcp_id(&changes.other.trial), "to", mcp_id(&changes.trial.trial),
-                           "n_files", (int)n, "files", files, "diff", cli_json_text(block));
+                           "n_files", (int)n, "files", files, "diff", text);
         free(block);
     }
     mcp_snapshot_diff_release(&changes);

@@ -6,10 +6,14 @@
 
 #define MCP_SNAPSHOT_DIFF_MAX ((size_t)4 << 20) /* at most this many bytes of a diff are read */
 
+/* Stands before a text that has settings only. */
+#define MCP_SETTINGS_ONLY "The store has no code of both in one form; their settings:\n"
+
 struct mcp_snapshot_diff {
     struct mcp_found trial, other;
     char *text; /* the unified diff; paths are relative to the snapshots */
     size_t length;
+    bool settings_only; /* the text compares settings, because the store has no code of both in one form */
     bool cut; /* the diff is longer than MCP_SNAPSHOT_DIFF_MAX */
 };
 

@@ -145,8 +145,18 @@ static void write_diff(const char *dir, const char *diff, size_t length)
         unlink(path);
 }
 
-void code_change_find(json_t *git, struct lineage_store *store, const char *parent, const char *dir)
+bool code_is_named(const struct command_trial *t, const char *path)
 {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    bool named = t->eval && strstr(t->eval, name);
+    for (const char *const *word = t->argv; !named && word && *word; word++)
+        named = strstr(*word, name) != NULL;
+    return named;
+}
+
+void code_change_find(json_t *git, struct lineage_store *store, const struct command_trial *t, const char *dir)
+{
+    const char *parent = t->identity.parent, *plan;
     char other[LINEAGE_NAME_MAX], origin[LINEAGE_NAME_MAX], text[LINEAGE_DIFFSTAT_MAX];
     struct lineage_diffstat stat;
     size_t length;
@@ -160,6 +170,9 @@ void code_change_find(json_t *git, struct lineage_store *store, const char *pare
                   parent);
         json_object_set_new(git, "lacks_parent", json_true());
     }
+    plan = known ? cli_json_string(json_object_get(run, "git"), "plan") : NULL;
+    if (plan && *plan && code_is_named(t, plan))
+        json_object_set_new(git, "plan", json_string(""));
     char *diff = known ? commit_diff(json_object_get(run, "git"), git, FILE_MAX, &length) : NULL;
     if (diff) {
         lineage_diffstat_read(&stat, diff, length);

@@ -4,6 +4,7 @@
 #include <lineage/code.h>
 
 #include "cli.h"
+#include "run/command_trial.h"
 
 /* Names the ref of a running trial in git, the object of its run.json, unless the repository's owner turned refs off. dir is
  * the trial's work directory. */
@@ -37,13 +38,16 @@ bool code_ref_restore(const struct lineage_store *store, const struct lineage_tr
 /* ---- what a trial changed in the code of a repository, in a few words ---- */
 
 /*
- * Compares the code of a trial that is about to run with that of its parent or, if parent is NULL or "", of the best trial so
- * far. git is the object of its run.json (git/work_tree_diff.h); sets "against" to the exp_id and "change" to a text such as
+ * Compares the code of a trial that is about to run with that of its parent or, without one, of the best trial so
+ * far. The file of the night that ran that trial is left out, unless t names it. git is the object of its run.json (git/work_tree_diff.h); sets "against" to the exp_id and "change" to a text such as
  * "+3 -1 in train.py: def get_lr(step):", "" for the same code. Sets neither without such a trial, or if its code is
  * not known. Writes the diff as parent.diff into dir, unless it is empty: the store measures changes by it
  * (lineage/measured.h).
  */
-void code_change_find(json_t *git, struct lineage_store *store, const char *parent, const char *dir);
+void code_change_find(json_t *git, struct lineage_store *store, const struct command_trial *t, const char *dir);
+
+/* Whether the trial's command or its evaluation names the file, so that it may read it. */
+bool code_is_named(const struct command_trial *t, const char *path);
 
 /* Writes the piece of notes about it (lineage/code.h), or "" if the trial ran the code of the trial that it was compared with.
  * git may be NULL. */

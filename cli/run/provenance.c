@@ -220,18 +220,14 @@ static void say_copied(const json_t *git)
 }
 
 /* A night's own file says what its trials are; to their code it belongs only if they read it. Notes its path in the repository, which
- * comparisons of code leave out; "" if it is read. */
+ * comparisons of code leave out; "" if the trial names it. */
 static void note_plan(json_t *git, const struct command_trial *t)
 {
     char path[PATH_MAX];
-    const char *top = cli_json_string(git, "top"), *slash = t->plan ? strrchr(t->plan, '/') : NULL,
-               *name = slash ? slash + 1 : t->plan;
+    const char *top = cli_json_string(git, "top");
     const size_t n = top ? strlen(top) : 0;
-    bool reads = name && t->eval && strstr(t->eval, name);
-    for (const char *const *word = t->argv; !reads && name && word && *word; word++)
-        reads = strstr(*word, name) != NULL;
-    if (n && name && realpath(t->plan, path) && strncmp(path, top, n) == 0 && path[n] == '/')
-        json_object_set_new(git, "plan", cli_json_text(reads ? "" : path + n + 1));
+    if (n && t->plan && realpath(t->plan, path) && strncmp(path, top, n) == 0 && path[n] == '/')
+        json_object_set_new(git, "plan", cli_json_text(code_is_named(t, path) ? "" : path + n + 1));
 }
 
 /* The state of the repository, with the name of the ref that keeps it. */
@@ -251,7 +247,7 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
     if (git)
         note_plan(git, t);
     if (git)
-        code_change_find(git, store, t->identity.parent, dir);
+        code_change_find(git, store, t, dir);
     return git;
 }
 

@@ -372,7 +372,21 @@ must_equal 0 "$(grep -c 'in sweep.json' results.tsv)" 'rows whose code differs b
 run knobs
 must_lack out '{'
 run diff 003 000
+must_exit 0
+must_have out run.json
 must_lack out grid
+must_have err 'the file of the night, which the trials do not name, differs and is left out'
+GIT_LITERAL_PATHSPECS=1 "$LINEAGE" diff 003 000 >literal 2>/dev/null
+must_equal "$(cat out)" "$(cat literal)" "a user's pathspecs"
+rm literal
+must_run run --parent 001 -q -m loss -p x=7 -- sh -c 'cat sweep.json >/dev/null; sh t.sh {x}'
+must_equal 1 "$(tail -n 1 results.tsv | grep -c 'in sweep.json')" 'a run that names it'
+# Only a {name} that lineage fills in is no value: other braces are those of a template.
+first=$("$LINEAGE" run --parent 001 -q -m loss -p x=7 -- sh t.sh '{x}' --template '{q} A' --rate 0.1 2>/dev/null)
+second=$("$LINEAGE" run --parent 001 -q -m loss -p x=7 -- sh t.sh '{x}' --template '{q} B' --rate '{x}' 2>/dev/null)
+must_run diff --stat "$first" "$second"
+must_have out '{q} A -> {q} B'
+must_lack out '{x}'
 sed 's/"name": "p"/"name": "r"/; s/"grid"/"eval": "cat sweep.json >\/dev\/null; echo loss: 1", "grid"/' sweep.json >../other && mv ../other sweep.json
 "$LINEAGE" night sweep.json --no-confirm -q >/dev/null 2>&1
 must_equal 4 "$(grep 'night r' results.tsv | grep -c 'in sweep.json')" 'an evaluation that reads it'

@@ -370,7 +370,10 @@ tool knowledge '"sections":["nonsense"]'
 must_trouble 'nonsense'
 tool diff '"id":"001"' # without code, as `lineage diff --stat` says
 must_answer n_files 0
+must_have out 'no code of both in one form; their settings'
 must_have out '3 settings and 0 files changed'
+tool diff '"id":"001","path":"t.py"'
+must_trouble 'no code of'
 tool diff '"id":"000"'
 must_trouble 'no parent'
 tool diff '"id":"001","path":"../../etc/passwd"'

@@ -120,6 +120,9 @@ enum language language_of(const char *path, const char *text, size_t length);
 void literals_read(struct literal_set *set, enum language language, const char *scope, bool in_function, const char *text,
                    size_t length);
 
+/* Stands in the words of a command for a {name} that lineage fills in: the value is that of a parameter, which states it itself. */
+#define LITERALS_FILLED_IN '\x01'
+
 /* Reads the options, overrides and environment of a command: --lr 3e-4, --lr=3e-4, lr=3e-4, LR=3e-4 before the
- * command. A word that is followed by -c is a shell, whose script is read. */
+ * command. A word that is followed by -c is a shell, whose script is read. A value with LITERALS_FILLED_IN is left out. */
 void literals_read_command(struct literal_set *set, const char *const *words, size_t n);

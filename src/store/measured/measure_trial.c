@@ -93,6 +93,28 @@ static bool program_has_command(const struct program *program)
 
 /* ---- commands ---- */
 
+static bool is_filled_in(const struct program *program, const char *name, size_t n)
+{
+    json_t *params = json_object_get(program->run, "params");
+    return json_object_getn(params, name, n) || (n == 4 && memcmp(name, "seed", n) == 0) ||
+           (n == 7 && memcmp(name, "workdir", n) == 0);
+}
+
+/* A copy of the word with LITERALS_FILLED_IN for each {name} of a parameter, {seed} and {workdir}. Other braces stay, as in a template. */
+static const char *mark_filled_in(const struct program *program, struct arena *arena, const char *word)
+{
+    char *copy = strchr(word, '{') ? arena_text(arena, word, strlen(word)) : NULL, *to = copy;
+    for (const char *from = copy; from && *from;) {
+        const size_t n = *from == '{' ? strcspn(from + 1, "{}") : 0;
+        const bool filled = n && from[1 + n] == '}' && is_filled_in(program, from + 1, n);
+        *to++ = filled ? LITERALS_FILLED_IN : *from;
+        from += filled ? n + 2 : 1;
+    }
+    if (copy)
+        *to = '\0';
+    return copy ? copy : word;
+}
+
 /* The words of a run's command, after its --env variables as assignments NAME=VALUE. Returns NULL for a run without a command. */
 static const char **words_of(const struct program *program, struct arena *arena, size_t *n, bool *failed)
 {
@@ -118,7 +140,7 @@ static const char **words_of(const struct program *program, struct arena *arena,
     }
     for (size_t i = 0; i < count; i++) {
         const char *word = json_string_value(json_array_get(command, i));
-        words[(*n)++] = word ? word : "";
+        words[(*n)++] = word ? mark_filled_in(program, arena, word) : "";
     }
     return words;
 }

@@ -33,26 +33,13 @@ static size_t name_length(const char *text, size_t length)
     return n;
 }
 
-/* Whether the text has a {name}, which a parameter of the trial replaces: the value is that parameter's. */
-static bool has_placeholder(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        size_t n = 1;
-        while (text[i] == '{' && i + n < length && is_name_byte(text[i + n]))
-            n++;
-        if (n > 1 && i + n < length && text[i + n] == '}')
-            return true;
-    }
-    return false;
-}
-
 static void add(struct literal_set *set, uint64_t context, const char *name, size_t name_length, const char *value,
                 size_t value_length, uint32_t line)
 {
     struct constant constant;
     struct literal_place place = {
         .context = context, .scope = "", .name = name, .name_length = name_length, .line = line, .setting = true};
-    if (!has_placeholder(value, value_length) && constant_of_word(&constant, value, value_length))
+    if (!memchr(value, LITERALS_FILLED_IN, value_length) && constant_of_word(&constant, value, value_length))
         literals_add(set, &place, &constant);
 }
 
