@@ -6,7 +6,7 @@
 
 #define MCP_SNAPSHOT_DIFF_MAX ((size_t)4 << 20) /* at most this many bytes of a diff are read */
 
-/* Stands before a text that has settings only. */
+/* Comes before a text that has settings only. */
 #define MCP_SETTINGS_ONLY "The store has no code of both in one form; their settings:\n"
 
 struct mcp_snapshot_diff {

@@ -381,7 +381,7 @@ must_equal "$(cat out)" "$(cat literal)" "a user's pathspecs"
 rm literal
 must_run run --parent 001 -q -m loss -p x=7 -- sh -c 'cat sweep.json >/dev/null; sh t.sh {x}'
 must_equal 1 "$(tail -n 1 results.tsv | grep -c 'in sweep.json')" 'a run that names it'
-# Only a {name} that lineage fills in is no value: other braces are those of a template.
+# A {name} that lineage fills in is left out; other braces are those of a template.
 first=$("$LINEAGE" run --parent 001 -q -m loss -p x=7 -- sh t.sh '{x}' --template '{q} A' --rate 0.1 2>/dev/null)
 second=$("$LINEAGE" run --parent 001 -q -m loss -p x=7 -- sh t.sh '{x}' --template '{q} B' --rate '{x}' 2>/dev/null)
 must_run diff --stat "$first" "$second"

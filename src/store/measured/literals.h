@@ -120,7 +120,7 @@ enum language language_of(const char *path, const char *text, size_t length);
 void literals_read(struct literal_set *set, enum language language, const char *scope, bool in_function, const char *text,
                    size_t length);
 
-/* Stands in the words of a command for a {name} that lineage fills in: the value is that of a parameter, which states it itself. */
+/* In the words of a command, in place of a {name} that lineage fills in: the value is that of a parameter, which states it itself. */
 #define LITERALS_FILLED_IN '\x01'
 
 /* Reads the options, overrides and environment of a command: --lr 3e-4, --lr=3e-4, lr=3e-4, LR=3e-4 before the
