@@ -247,11 +247,13 @@ enum { ANSWER_MAX = 1 << 30 };
 static const struct {
     const char *setting, *key, *wrong;
 } answers[] = {
-    [TRAINER_ASKED_ADVANTAGES] = {"custom.command", "advantage",
-                                  "not {\"advantage\": X} with a finite number, or a list of them for the tokens of the rollout"},
-    [TRAINER_ASKED_OUTCOMES] = {"hooks.score", "outcome", "not {\"outcome\": X} with a finite number"},
-    [TRAINER_ASKED_WEIGHTS] = {"hooks.weights", "weights",
-                               "not {\"weights\": W} with a finite number, or a list of them for the tokens of the rollout"},
+    [TRAINER_ASKED_ADVANTAGES] =
+        {"custom.command", "advantage",
+         "not {\"advantage\": X} with a number within 3.4e38 of 0, or a list of them for the tokens of the rollout"},
+    [TRAINER_ASKED_OUTCOMES] = {"hooks.score", "outcome", "not {\"outcome\": X} with a number within 3.4e38 of 0"},
+    [TRAINER_ASKED_WEIGHTS] =
+        {"hooks.weights", "weights",
+         "not {\"weights\": W} with a number within 3.4e38 of 0, or a list of them for the tokens of the rollout"},
 };
 
 static const char *command_of(const struct trainer_credit_batch *batch)
@@ -350,6 +352,7 @@ static const char *take_line(struct trainer_credit_batch *batch, size_t i, const
     bool good = json_object_size(object) == 1 && (one || (list && json_array_size(given) == (size_t)r.length));
     for (int32_t t = 0; good && t < r.length; t++) {
         const json_t *number = one ? given : json_array_get(given, (size_t)t);
+        /* the core computes in single precision, in which a larger number is infinite */
         good = json_is_number(number) && isfinite((float)json_number_value(number));
         take_number(batch, i, t, json_number_value(number), one);
     }

@@ -22,9 +22,9 @@ struct filling {
 };
 
 /*
- * Whether a text fits into a row. Only the path of a checkpoint can be too long or contain a semicolon. Such a path is
- * left out rather than truncated, because two paths with the same beginning would look equal. The recipe in the
- * snapshot has the full path.
+ * Whether a text fits into a row. The path of a checkpoint, or a command, can be too long or contain a semicolon. Such a text
+ * is left out rather than truncated, because two texts with the same beginning would look equal. The recipe in the
+ * snapshot has the full text.
  */
 static bool fits(const char *text)
 {
@@ -39,9 +39,9 @@ static void take(void *context, const struct trainer_setting *setting)
     const struct filling *filling = context;
     struct recipe_params *params = filling->params;
     bool of_start = strncmp(setting->path, "start.", 6) == 0;
-    if (!setting->named || (of_start && filling->has_parent) || !fits(setting->text))
+    if (!setting->named || (of_start && filling->has_parent))
         return;
-    if (params->n == RECIPE_PARAMS_MAX || strlen(setting->name) >= RECIPE_PARAM_NAME_MAX) {
+    if (!fits(setting->text) || params->n == RECIPE_PARAMS_MAX || strlen(setting->name) >= RECIPE_PARAM_NAME_MAX) {
         params->dropped++;
         return;
     }

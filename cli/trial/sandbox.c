@@ -171,7 +171,7 @@ static void write_program(struct program *p, bool without_network)
     put_return(p, SECCOMP_RET_ALLOW);
 }
 
-/* The same. without_network refuses sockets of the internet. */
+/* Returns false, with errno set, if the kernel refuses it. without_network refuses sockets of the internet. */
 static bool sandbox_filter_calls(bool without_network)
 {
     struct program program = {.n = 0};
@@ -326,7 +326,8 @@ static bool attach_writable(const char *const *writable, const int *clones, size
 
 /* In a mount namespace of its own: mounts everything read-only except for the writable paths, puts an empty directory or file
  * over each hidden one, and covers bound sockets.
- * The working directory is entered again, because it is on the mount that has become read-only. */
+ * The working directory is entered again, because it is on the mount that has become read-only.
+ * writable and hidden are lists of absolute paths, ended by NULL. Returns false, with errno set, if the kernel refuses it. */
 static bool sandbox_mount_read_only(const char *const *writable, const char *const *hidden)
 {
     struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
@@ -360,7 +361,8 @@ static bool is_kept(unsigned long capability)
     return geteuid() == 0 && memchr(kept, (int)capability, sizeof kept);
 }
 
-/* A capability that is not in the bounding set is not gained by executing a program. */
+/* A capability that is not in the bounding set is not gained by executing a program. Returns false, with errno set, if the kernel
+ * refuses it. */
 static bool sandbox_drop_privileges(void)
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -387,7 +389,7 @@ static bool sandbox_drop_privileges(void)
  * interface are written here. A right that is not handled is not restricted: reading and executing stay free.
  */
 
-#define RIGHT_TRUNCATE ((uint64_t)1 << 14)        /* from version 3 on */
+#define RIGHT_TRUNCATE ((uint64_t)1 << 14) /* from version 3 on */
 #define SCOPE_ABSTRACT_SOCKETS ((uint64_t)1 << 0) /* from version 6 on */
 #define SCOPE_SIGNALS ((uint64_t)1 << 1)
 
@@ -455,7 +457,8 @@ static int make_ruleset(long version)
     return (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 }
 
-/* Needs sandbox_drop_privileges, or privileges. */
+/* Needs sandbox_drop_privileges, or privileges. writable is a list of absolute paths, ended by NULL. Returns false, with errno set, if
+ * the kernel refuses it. */
 static bool sandbox_restrict_files(const char *const *writable)
 {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);

@@ -12,6 +12,11 @@ must_have out '  6 iterations of 16 rollouts and 4 updates; loss ppo, correction
 must_have out 'Missing corrections: none'
 must_have out 'loss.clip_high         0.28        same   DAPO, arXiv 2503.14476'
 must_have out 'The recipe would run.'
+for bound in dppo_tv=0.15 dppo_kl=0.05; do # not ranges of ratios
+    must_run preflight tiny.json --set "loss.name=${bound%=*}"
+    must_lack out 'PPO, arXiv 1707.06347'
+    must_equal 2 "$(grep -c "loss.clip_[a-z]* .* ${bound#*=} *DPPO, verl" out)" "advice for $bound"
+done
 must_run preflight tiny.json --format json
 must_equal 'grpo reverse 4 null' "$(json plan.environments.0.algorithm) $(json plan.environments.0.environment) \
 $(json plan.environments.0.questions) $(json refused)"

@@ -117,11 +117,28 @@ must_equal 0 "$(awk 'NR % 2 != ($0 !~ /"advantage": [^]]*-0/ && $0 ~ /"advantage
 must_have scored.jsonl '"reward": 0, ' # as the environment says
 must_run $hooks --set 'algorithm.hooks.weights=awk -f hook.awk -v what=drop' --rollouts dropped.jsonl
 must_equal 0 "$(awk 'NR % 2 != /"rl": [^]]*1/' dropped.jsonl | wc -l)" 'even rollouts are dropped'
+must_run -C hooks sql "SELECT avg(value) FROM step_metrics WHERE exp_id = '001' AND key = 'left_out'" --format tsv
+must_equal 0.5 "$(tail -n 1 out)" 'half of the rollouts are left out'
+# A policy of which all rollouts are dropped stays the one that it was.
+for hook in 'weights=sed "s/.*/{\"weights\": 0}/"' weights=; do
+    must_run train tiny.json -C still -q --set start.warm_start.steps=30 --set iterations=2 --set "algorithm.hooks.$hook"
+done
+must_run -C still sql "SELECT sum(value > 0) FROM step_metrics WHERE key = 'grad_norm' GROUP BY exp_id" --format tsv
+must_equal '0 2' "$(tail -n 2 out | paste -sd ' ')" 'steps with a gradient'
 must_run train tiny.json -C hooks -q --set env.name=hopworld --set env.max_turns=3 --set start.warm_start.steps=150 --set iterations=2 --set 'algorithm.hooks.weights=awk -f hook.awk -v what=tool' --rollouts told.jsonl
 must_equal 0 "$(awk '/"mask": [^]]*1,0/ != /"ce": [^]]*0.25/' told.jsonl | wc -l)" "the tool's tokens are trained on"
 must_equal 1 "$(grep -c '"ce": [^]]*0.25' told.jsonl | awk '{ print ($1 > 4) }')" "some rollouts have the tool's tokens"
 must_equal 0 "$(grep -c '"ce": \[0.25' told.jsonl)" 'prompts are not trained on'
+must_run -C hooks sql "SELECT sum(value > 0) FROM step_metrics WHERE exp_id = '002' AND key = 'loss/ce'" --format tsv
+must_equal 2 "$(tail -n 1 out)" "iterations with a loss of the tool's tokens"
 must_run train tiny.json -C hooks -q --set env.name=hopworld --set env.max_turns=3 --set start.warm_start.steps=150 --set iterations=2 --set algorithm=echo --set algorithm.echo_probability.below=0.5
+must_run train tiny.json -C hooks -q --set env.name=hopworld --set env.max_turns=3 --set start.warm_start.steps=150 --set iterations=2 --set algorithm=echo
+must_run -C hooks sql "SELECT sum(value) FROM step_metrics WHERE key = 'loss/ce' AND exp_id IN ((SELECT max(exp_id) FROM trials),
+    printf('%03d', (SELECT max(exp_id) FROM trials) - 1)) GROUP BY exp_id" --format tsv
+must_equal 1 "$(tail -n 2 out | paste -sd ' ' | awk '{ print ($1 > $2 && $2 > 0) }')" 'what is imitated is less likely on average'
+run train tiny.json -C hooks --set start.warm_start.steps=30 --set iterations=2 --set "algorithm.hooks.weights=true; sed 's/.*/{\"weights\": 1}/'"
+must_exit 0
+must_have err 'warning: 1 settings do not fit into the row; recipe.json has all of them'
 refuse_hook()
 {
     run $hooks --set "algorithm.hooks.$1=sed 's/.*/$2/'"
@@ -130,6 +147,7 @@ refuse_hook()
 }
 refuse_hook score '{"outcome": [1]}' 'line 1: not {""outcome""'
 refuse_hook score '{"reward": 1}' 'line 1: not {""outcome""'
+refuse_hook score '{"outcome": 1e39}' 'with a number within 3.4e38 of 0'
 refuse_hook weights '{"weights": 1, "keep": 0}' 'line 1: not {""weights""'
 refuse_hook weights '{"weights": 0.5}' 'is not 0 or 1 at a token of the policy'
 refuse_hook weights '{"weights": [1]}' 'line 1: not {""weights""'

@@ -114,7 +114,7 @@ static void assign(struct credited *c, int32_t iteration)
     struct trainer_error err;
     if (credit_assign(c->r, &task, &c->memory, &c->workspace, &c->scale, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
-    assert_true(c->r->has_credit);
+    assert_int_equal(c->r->credited, FIRST + ROWS);
     for (size_t i = 0; i < FIRST * WIDTH; i++)
         assert_true(c->r->advantage[i] == -77 && c->r->rl[i] == -77 && c->r->clip_scale[i] == -77);
 }
@@ -799,6 +799,34 @@ static void rollouts_without_an_advantage_may_leave_the_loss(void **state)
     release(c);
 }
 
+/* A command sees what is known: at the outcomes, the credit of the environments before, but not that of its own rows. */
+static enum trainer_status look(void *context, struct trainer_credit_batch *batch, struct trainer_error *err)
+{
+    int *asked = context;
+    (void)err;
+    for (size_t i = 0; i < batch->rollouts->n; i++) {
+        struct trainer_rollout row = trainer_rollouts_get(batch->rollouts, i);
+        bool known = i < batch->first || batch->asked == TRAINER_ASKED_WEIGHTS;
+        assert_true((row.advantage != NULL) == known && (row.rl != NULL) == known && (row.clip_scale != NULL) == known);
+    }
+    ++*asked;
+    return TRAINER_OK;
+}
+
+static void a_command_sees_no_credit_of_an_earlier_iteration(void **state)
+{
+    (void)state;
+    struct credited *c = make(RL_ALGORITHM_DR_GRPO);
+    int asked = 0;
+    strcpy(algorithm(c)->hooks.score, "s");
+    strcpy(algorithm(c)->hooks.weights, "w");
+    c->memory.given = (struct given_credit){.ask = look, .context = &asked};
+    c->r->credited = FIRST; /* the other task's rows */
+    assign(c, 0);
+    assert_int_equal(asked, 2);
+    release(c);
+}
+
 /* ---- the tool's answers ---- */
 
 /* Writes every answer of the tool as OBS, NONE or a relation, /OBS; the lengths of the answers grow to three tokens. */
@@ -1295,6 +1323,7 @@ int main(void)
         cmocka_unit_test(a_length_may_be_set_beforehand),
         cmocka_unit_test(truncated_rollouts_may_have_no_advantage),
         cmocka_unit_test(rollouts_without_an_advantage_may_leave_the_loss),
+        cmocka_unit_test(a_command_sees_no_credit_of_an_earlier_iteration),
         cmocka_unit_test(echo_selects_tokens_by_role_and_filter),
         cmocka_unit_test(roles_are_checked),
         cmocka_unit_test(reinforce_plus_plus_has_a_baseline),

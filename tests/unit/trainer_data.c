@@ -221,6 +221,31 @@ static void a_data_set_is_trained_on(void **state)
     release(&m);
 }
 
+/* A ratio to the sampler needs the file's log-probs even where a component does not. */
+static void a_penalty_with_a_ratio_needs_log_probs(void **state)
+{
+    (void)state;
+    struct made m = make();
+    trainer_algorithm_init(&m.recipe.tasks[0].algorithm, RL_ALGORITHM_SFT);
+    m.recipe.warm_start.steps = 20;
+    m.recipe.training.iterations = 1;
+    m.recipe.evaluation.questions = 4;
+    m.recipe.loss.kl_coef = 0.1;
+    check_recipe(&m.recipe);
+    for (int place = TRAINER_KL_LOSS; place <= TRAINER_KL_UNBIASED; place++) {
+        struct trainer_error err = {0};
+        bool ratio = place == TRAINER_KL_UNBIASED || place == TRAINER_KL_WEIGHTED;
+        m.recipe.loss.kl_place = (enum trainer_kl_place)place;
+        write_rows(m.path, m.rollouts, "log_prob", 5);
+        assert_int_equal(trainer_run(&m.recipe, &(struct trainer_run_options){.event = NULL}, &err),
+                         ratio ? TRAINER_EINVAL : TRAINER_OK);
+        assert_true(!ratio || strstr(err.text, "log_prob is not a list with a number for each token"));
+        write_rows(m.path, m.rollouts, NULL, 0);
+        assert_int_equal(trainer_run(&m.recipe, &(struct trainer_run_options){.event = NULL}, &err), TRAINER_OK);
+    }
+    release(&m);
+}
+
 static void algorithms_that_sample_are_refused(void **state)
 {
     static const struct {
@@ -249,7 +274,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_played_again),
                                        cmocka_unit_test(rows_without_groups_are_taken_in_order),
-                                       cmocka_unit_test(what_does_not_fit_is_refused), cmocka_unit_test(a_data_set_is_trained_on),
+                                       cmocka_unit_test(what_does_not_fit_is_refused),
+                                       cmocka_unit_test(a_data_set_is_trained_on),
+                                       cmocka_unit_test(a_penalty_with_a_ratio_needs_log_probs),
                                        cmocka_unit_test(algorithms_that_sample_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

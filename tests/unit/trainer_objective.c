@@ -557,6 +557,36 @@ static void the_unbiased_penalty_has_the_ratio_to_the_sampler(void **state)
     release(g);
 }
 
+/* A hook or a filter takes rows out of every component; the penalty and the means leave them out, too. */
+static void the_penalty_leaves_out_what_is_not_trained(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    double whole[] = {0, 0, 0, 0};
+    loss.kl_coef = 0.7;
+    for (int dropped = 0; dropped < 3; dropped++) {
+        for (size_t i = 0; i < ROWS * WIDTH && dropped; i++)
+            if (dropped == 2 || i / WIDTH % 2 == 0)
+                g->r->rl[i] = g->r->ce[i] = g->r->ref_kl[i] = 0;
+        for (int place = TRAINER_KL_LOSS; place <= TRAINER_KL_UNBIASED; place++) {
+            loss.kl_place = (enum trainer_kl_place)place;
+            struct loss_result result = evaluate(g, &loss);
+            double trained = 0;
+            for (size_t i = 0; i < ROWS * WIDTH; i++) {
+                size_t at = (size_t)g->b->tokens[i];
+                bool is_trained = g->r->mask[at] && (dropped == 0 || (dropped == 1 && at / WIDTH % 2 == 1));
+                trained += is_trained;
+                assert_true(is_trained || !g->r->mask[at] || fabsf(g->b->d_log_prob[i]) <= 0);
+            }
+            assert_true(result.n_tokens > (uint64_t)trained || dropped == 0);
+            whole[place] = dropped == 0 ? result.loss : whole[place];
+            assert_true(dropped < 2 ? dropped == 0 || fabs(result.loss - whole[place]) > 0 : fabs(result.loss) <= 0);
+        }
+    }
+    release(g);
+}
+
 /* Tokens of the policy stay, however likely they are, and so do the tool's of a task without this setting. */
 static void likely_tokens_of_the_tool_may_be_left_out(void **state)
 {
@@ -931,6 +961,7 @@ int main(void)
         cmocka_unit_test(options_have_exact_gradients),
         cmocka_unit_test(a_penalty_may_be_weighted_or_in_the_reward),
         cmocka_unit_test(the_unbiased_penalty_has_the_ratio_to_the_sampler),
+        cmocka_unit_test(the_penalty_leaves_out_what_is_not_trained),
         cmocka_unit_test(likely_tokens_of_the_tool_may_be_left_out),
         cmocka_unit_test(tokens_after_the_tool_have_their_own_range),
         cmocka_unit_test(opsm_drops_what_leaves_its_bounds),

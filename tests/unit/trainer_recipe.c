@@ -479,6 +479,18 @@ static void settings_that_do_not_go_together_are_refused(void **state)
     assert_refused("{'loss': {'name': 'gspo'}, 'after_tool': {'own_clip': true}}", "after_tool");
     assert_refused("{'loss': {'name': 'compose'}, 'correction': {'name': 'tis'}}", "must be none with loss.name compose");
     assert_refused("{'kl': {'place': 'reward'}}", "kl.place needs loss.kl_coef");
+#define WEIGHED(loss, level, floor)                                                                                              \
+    "{'loss': {'name': '" loss "'}, 'correction': {'name': 'tis', 'level': '" level "'}, 'icepop': {'floor': " floor "}}"
+    assert_refused(WEIGHED("vespo", "sequence", "0"), "correction.level must be token with loss.name vespo");
+    assert_refused(WEIGHED("vespo", "token", "0.5"), "icepop.floor must be 0 with loss.name vespo");
+    assert_refused(WEIGHED("geo_mean", "token", "0.5"), "icepop.floor must be 0 with loss.name geo_mean");
+    accepted(WEIGHED("vespo", "token", "0"));
+    accepted(WEIGHED("geo_mean", "sequence", "0.5"));
+    accepted(WEIGHED("ppo", "token", "0.5"));
+    assert_refused(ENV("'algorithm': {'name': 'remax', 'hooks': {'score': 's'}}"),
+                   "environments[1]: algorithm.hooks.score cannot");
+    assert_refused(ENV("'algorithm': {'name': 'vineppo', 'hooks': {'score': 's'}}"), "with algorithm.name vineppo");
+    accepted(ENV("'algorithm': {'name': 'remax', 'hooks': {'weights': 'w'}}"));
     assert_refused("{'loss': {'name': 'sapo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]}",
                    "environments[0].algorithm.beta scales the clip range, which loss.name sapo does not have");
     accepted("{'loss': {'name': 'sapo'}, 'environments': [{'algorithm': {'name': 'turn-group-v1d', 'beta': 0}}]}");

@@ -208,7 +208,8 @@ class AggLoss(_Loss):
 
 class KLPenalty(_Loss):
     """KL estimate per token, [B][T]: k1, k2, k3 or abs; with ``+`` appended straight-through. With ``old_log_prob`` of the policy that
-    sampled, value and gradient are those of DeepSeek-V3.2's unbiased estimate off policy (TRL: ``use_bias_correction_kl``)."""
+    sampled, the value is times the ratio to it, and the gradient is the unbiased one, which is the same for all estimators; k3 is
+    DeepSeek-V3.2's estimate off policy (TRL: ``use_bias_correction_kl``)."""
 
     family = "kl_penalty"
     loss_name = "kl"

@@ -20,7 +20,7 @@ static inline void buf_add_number(struct buf *buf, double value)
         buf->length += number_write(buf->data + buf->length, value);
 }
 
-/* ---- expected.c: what a trial was expected to gain ---- */
+/* ---- what a trial was expected to gain ---- */
 
 /* Reads the leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. Returns false if the text
  * begins with anything else. */

@@ -260,7 +260,8 @@ static bool walk_tree(struct buf *out, struct tree_walk *walk)
     }
 }
 
-/* The columns are fixed; depth and path are computed here, so that an agent can slice the file with awk. */
+/* The columns are fixed; depth and path are computed here, so that an agent can slice the file with awk.
+ * Returns false when out of memory. */
 static bool bb_tree(struct buf *out, const struct blackboard *bb)
 {
     struct tree_walk walk = {.bb = bb, .on_path = calloc(bb->board->n + 1, sizeof(bool))};
@@ -417,6 +418,7 @@ static void bb_insights(struct buf *out, const char *old, size_t length)
     buf_puts(out, "\n");
 }
 
+/* Returns false when out of memory. */
 static bool bb_knowledge(struct buf *out, const struct blackboard *bb)
 {
     add_head(out, bb);

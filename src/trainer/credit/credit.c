@@ -781,7 +781,7 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     scale_advantages(&c);
     clear_truncated(&c);
     free(c.outcome);
-    rollouts->has_credit = true;
+    rollouts->credited = task->first + task->n;
     if (status != RL_OK)
         return trainer_core_failed(err, "credit assignment", status, &core);
     if (judged == TRAINER_OK)

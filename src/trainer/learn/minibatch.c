@@ -17,6 +17,7 @@ static void carve_minibatch(struct minibatch *b, struct carve *block)
     b->turn = carve(block, n, sizeof(int32_t));
     b->mask = carve(block, n, 1);
     b->written = carve(block, n, 1);
+    b->trained = carve(block, n, 1);
     b->wanted = carve(block, n, 1);
     b->after_tool = carve(block, n, 1);
     b->part = carve(block, n, 1);
@@ -87,6 +88,7 @@ static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, 
         begun = begun || r->mask[from + t];
         after_tool = after_tool || (begun && !r->mask[from + t]);
         b->written[to + t] = r->mask[from + t];
+        b->trained[to + t] = rollouts_trains(r, from + t);
         b->after_tool[to + t] = r->mask[from + t] && after_tool;
         b->mask[to + t] = r->mask[from + t] && r->kept[from + t] && b->rl[to + t] > 0;
         b->wanted[to + t] = r->mask[from + t] || b->ce[to + t] > 0;

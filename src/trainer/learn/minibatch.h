@@ -18,7 +18,8 @@ struct minibatch {
     int32_t *tokens, *length, *turn;
     uint8_t *mask;       /* tokens of the rl component */
     uint8_t *written;    /* tokens of the policy */
-    uint8_t *wanted;     /* tokens of any component */
+    uint8_t *trained;    /* those of them that any component trains, which the KL penalty trains, too */
+    uint8_t *wanted;     /* tokens of the policy, and of any component */
     uint8_t *after_tool; /* tokens of the policy after the tool's first answer */
     uint8_t *part;       /* scratch: a part of mask */
     float *behaviour;    /* these arrays: as in struct trainer_rollouts; `sampled` is its log_prob */

@@ -424,7 +424,7 @@ static enum rl_status stream_losses(struct minibatch *b, const struct trainer_lo
 static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss, float *kl, float *d_kl)
 {
     for (size_t i = 0, at = 0; i < b->n * b->width; i++) {
-        if (!b->written[i])
+        if (!b->trained[i])
             continue;
         double l = fmin(fmax((double)b->log_prob[i] - (double)b->old[i], -20), 20);
         double ratio = exp(l), k = (double)kl[at], d = (double)d_kl[at];
@@ -435,28 +435,28 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
     }
 }
 
-/* The mean of rl_unbiased_kl over the policy's tokens, whose ratio is to the sampler. */
+/* The mean of rl_unbiased_kl over the trained tokens, whose ratio is to the sampler. */
 static enum rl_status unbiased_kl(struct minibatch *b, const struct trainer_loss *loss, double *value, struct rl_error *core)
 {
-    const struct rl_batch batch = {b->n, b->width, b->written, NULL, NULL};
+    const struct rl_batch batch = {b->n, b->width, b->trained, NULL, NULL};
     float *kl = b->entropy, *slope = b->d_part;
     size_t n = 0, cells = b->n * b->width;
     enum rl_status status =
         rl_unbiased_klf(&batch, (enum rl_kl)loss->kl_estimator, b->log_prob, b->start, b->sampled, kl, slope, core);
     for (size_t i = 0; i < cells; i++)
-        n += b->written[i];
+        n += b->trained[i];
     for (size_t i = 0; i < cells && status == RL_OK; i++)
-        if (b->written[i]) {
+        if (b->trained[i]) {
             *value += loss->kl_coef * (double)kl[i] / (double)n;
             b->d_log_prob[i] += (float)(loss->kl_coef * (double)slope[i] / (double)n);
         }
     return status;
 }
 
-/* Adds kl_coef times the mean of the KL estimator over the policy's tokens to *value, and its gradient to
+/* Adds kl_coef times the mean of the KL estimator over the policy's trained tokens to *value, and its gradient to
  * batch->d_log_prob. Overwrites batch->entropy.
  * The default estimator is k3 (Schulman, "Approximating KL divergence", 2020): it has low variance and is never
- * negative, so that a mean over few tokens cannot reward moving away. Packs the policy's tokens together first. */
+ * negative, so that a mean over few tokens cannot reward moving away. Packs these tokens together first. */
 static enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss, double *value, struct rl_error *core)
 {
     double coef = loss->kl_coef;
@@ -465,7 +465,7 @@ static enum rl_status reference_kl(struct minibatch *b, const struct trainer_los
     size_t n = 0;
     float *now = b->d_part, *then = b->entropy; /* measure() has already read entropy, so it serves as scratch memory */
     for (size_t i = 0; i < b->n * b->width; i++)
-        if (b->written[i]) {
+        if (b->trained[i]) {
             now[n] = b->log_prob[i];
             then[n++] = b->start[i];
         }
@@ -474,7 +474,7 @@ static enum rl_status reference_kl(struct minibatch *b, const struct trainer_los
     if (status == RL_OK && loss->kl_place == TRAINER_KL_WEIGHTED)
         weigh_kl(b, loss, then, now);
     for (size_t i = 0, at = 0; i < b->n * b->width && status == RL_OK; i++)
-        if (b->written[i]) {
+        if (b->trained[i]) {
             *value += coef * (double)then[at] / (double)n;
             b->d_log_prob[i] += (float)(coef * (double)now[at++] / (double)n);
         }

@@ -31,6 +31,11 @@ static const struct {
     {"loss.clip_high", FOR_LOSS(GEO_MEAN), 0, "0.4", "GMPO, arXiv 2507.20673"},
     {"loss.clip_low", FOR_LOSS(LUSPO), 0, "0.0003", "GSPO, arXiv 2507.18071"},
     {"loss.clip_high", FOR_LOSS(LUSPO), 0, "0.0004", "GSPO, arXiv 2507.18071"},
+    /* Not a range of ratios: bounds of a difference of probabilities, and of a divergence. */
+    {"loss.clip_low", FOR_LOSS(DPPO_TV), 0, "0.15", "DPPO, verl's example"},
+    {"loss.clip_high", FOR_LOSS(DPPO_TV), 0, "0.15", "DPPO, verl's example"},
+    {"loss.clip_low", FOR_LOSS(DPPO_KL), 0, "0.05", "DPPO, verl's example"},
+    {"loss.clip_high", FOR_LOSS(DPPO_KL), 0, "0.05", "DPPO, verl's example"},
     {"loss.clip_c", FOR_LOSS(DPPO_TV), 0, "20", "DPPO, arXiv 2602.04879; verl"},
     {"loss.clip_c", FOR_LOSS(DPPO_KL), 0, "20", "DPPO, arXiv 2602.04879; verl"},
     {"vespo.k_pos", 0, 0, "2", "TRL"},

@@ -86,6 +86,23 @@ static enum trainer_status check_prefix(const struct trainer_algorithm *algorith
     return TRAINER_OK;
 }
 
+/* A baseline in the environment's unit would be subtracted from an outcome in the unit of the command. */
+static enum trainer_status check_hooks(const struct trainer_algorithm *algorithm, struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
+    if (!algorithm->hooks.score[0])
+        return TRAINER_OK;
+    if (row->needs & RL_NEED_GREEDY)
+        REFUSE("algorithm.hooks.score cannot be used with algorithm.name %s, whose baseline is the environment's reward of a "
+               "greedy rollout, which the command does not score",
+               row->name);
+    if (algorithm->name == RL_ALGORITHM_VINEPPO)
+        REFUSE("algorithm.hooks.score cannot be used with algorithm.name %s, whose values of prefixes are chances of the "
+               "environment's answer, which the command does not score",
+               row->name);
+    return TRAINER_OK;
+}
+
 /* A setting that is not read is refused, because the trial's row would claim that it was on. */
 static enum trainer_status check_distill(const struct trainer_algorithm *algorithm, struct trainer_error *err)
 {
@@ -166,6 +183,8 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
         status = check_own_settings(algorithm, err);
     if (status == TRAINER_OK)
         status = check_prefix(algorithm, err);
+    if (status == TRAINER_OK)
+        status = check_hooks(algorithm, err);
     if (status == TRAINER_OK)
         status = check_endpoint(algorithm, err);
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
@@ -396,6 +415,24 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     return check_rejection(correction, err);
 }
 
+/*
+ * vespo multiplies the weights of a rollout's tokens, and geo_mean takes their geometric mean. A weight of the whole rollout
+ * that is written at each of n tokens would enter vespo n times, and a token's weight of 0 would take the whole rollout out.
+ */
+static enum trainer_status check_row_weights(const struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    const struct trainer_correction *correction = &recipe->correction;
+    bool vespo = recipe->loss.name == TRAINER_LOSS_VESPO, geo_mean = recipe->loss.name == TRAINER_LOSS_GEO_MEAN;
+    if (correction->name != TRAINER_CORRECTION_TIS && correction->name != TRAINER_CORRECTION_DECOUPLED)
+        return TRAINER_OK;
+    if (vespo && correction->sequence_level)
+        REFUSE("correction.level must be token with loss.name vespo, which multiplies the weights of a rollout's tokens");
+    if ((vespo || geo_mean) && !correction->sequence_level && correction->floor > 0)
+        REFUSE("icepop.floor must be 0 with loss.name %s, whose weight of a rollout would be 0 because of a single token",
+               vespo ? "vespo" : "geo_mean, unless correction.level is sequence");
+    return TRAINER_OK;
+}
+
 /* An envelope that is compared with nothing would look like one that fits. */
 static enum trainer_status check_envelope(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
@@ -564,6 +601,8 @@ enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct t
         status = check_bypass(recipe, err);
     if (status == TRAINER_OK)
         status = check_correction(&recipe->correction, err);
+    if (status == TRAINER_OK)
+        status = check_row_weights(recipe, err);
     if (status == TRAINER_OK)
         status = check_envelope(recipe, err);
     if (status == TRAINER_OK)

@@ -97,6 +97,8 @@ static bool holds_for_recipe(const struct trainer_recipe *recipe, enum recipe_wh
                (correction == TRAINER_CORRECTION_BYPASS && l->name == TRAINER_LOSS_REINFORCE);
     case RECIPE_WHEN_REJECTED: return correction == TRAINER_CORRECTION_DECOUPLED || correction == TRAINER_CORRECTION_BYPASS;
     case RECIPE_WHEN_KL: return kl;
+    /* All estimators have the same unbiased gradient. */
+    case RECIPE_WHEN_KL_ESTIMATED: return kl && l->kl_place != TRAINER_KL_UNBIASED;
     /* A penalty in the reward has no gradient of its own, and the unbiased one has one gradient. */
     case RECIPE_WHEN_KL_GRADIENT: return kl && (l->kl_place == TRAINER_KL_LOSS || l->kl_place == TRAINER_KL_WEIGHTED);
     case RECIPE_WHEN_MOVING: return kl && recipe->reference.kind != TRAINER_REFERENCE_START;
@@ -218,6 +220,7 @@ static const struct {
     [RECIPE_WHEN_WEIGHED] = {"correction.name tis or decoupled, or bypass with loss.name reinforce"},
     [RECIPE_WHEN_REJECTED] = {"correction.name decoupled or bypass"},
     [RECIPE_WHEN_KL] = {"loss.kl_coef above 0"},
+    [RECIPE_WHEN_KL_ESTIMATED] = {"loss.kl_coef above 0, and kl.place loss, weighted or reward"},
     [RECIPE_WHEN_KL_GRADIENT] = {"loss.kl_coef above 0, and kl.place loss or weighted"},
     [RECIPE_WHEN_MOVING] = {"loss.kl_coef above 0 and reference.kind lagged or ema"},
     [RECIPE_WHEN_AVERAGED] = {"loss.kl_coef above 0 and reference.kind ema"},

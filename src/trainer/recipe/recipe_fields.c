@@ -221,7 +221,8 @@ static const struct recipe_field root[] = {
         "Added to the loss; added with weights min(r k, clip(r) k); subtracted from the reward; or added with the weight r, the "
         "ratio to the sampler, and the unbiased gradient (DeepSeek-V3.2).",
         KL | RECIPE_TRACED),
-    CHOICE("kl.estimator", loss.kl_estimator, kl_estimators, RL_KL_K3, "Estimator of a token's KL.", KL | RECIPE_TRACED),
+    CHOICE("kl.estimator", loss.kl_estimator, kl_estimators, RL_KL_K3, "Estimator of a token's KL.",
+           KL_ESTIMATED | RECIPE_TRACED),
     LATER_OBJECT("kl_gradient", "The gradient of the KL penalty."),
     BOOL("kl_gradient.straight_through", loss.kl_straight_through, false,
          "The value of kl.estimator with the gradient of k2, as with a + behind verl's kl_loss_type.",

@@ -74,7 +74,7 @@ void rollouts_copy(struct trainer_rollouts *to, const struct trainer_rollouts *f
     to->n = from->n;
     to->has_values = from->has_values;
     to->age = from->age;
-    to->has_credit = from->has_credit;
+    to->credited = from->credited;
 }
 
 /* Clears the row's earlier contents. */
@@ -97,7 +97,8 @@ static void clear_row(struct trainer_rollouts *r, size_t row)
     r->baseline[row] = 0;
     r->branch_of[row] = (int64_t)row;
     r->n_shared[row] = 0;
-    r->has_values = r->has_credit = false;
+    r->has_values = false;
+    r->credited = 0;
 }
 
 /*
@@ -198,6 +199,11 @@ double rollouts_written(const struct trainer_rollouts *r, size_t row)
     return n;
 }
 
+bool rollouts_trains(const struct trainer_rollouts *r, size_t at)
+{
+    return r->mask[at] && (r->rl[at] > 0 || r->ce[at] > 0 || r->ref_kl[at] > 0 || r->kd[at] > 0);
+}
+
 size_t rollouts_tokens(const struct trainer_rollouts *r, size_t first, size_t n)
 {
     size_t tokens = 0;
@@ -250,16 +256,17 @@ size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts)
 struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *r, size_t i)
 {
     size_t at = i * r->width;
+    bool credited = i < r->credited;
     return (struct trainer_rollout){
         .tokens = r->tokens + at,
         .mask = r->mask + at,
         .turn = r->turn + at,
         .log_prob = r->log_prob + at,
-        .advantage = r->has_credit ? r->advantage + at : NULL,
-        .clip_scale = r->has_credit ? r->clip_scale + at : NULL,
-        .rl = r->has_credit ? r->rl + at : NULL,
-        .ce = r->has_credit ? r->ce + at : NULL,
-        .ref_kl = r->has_credit ? r->ref_kl + at : NULL,
+        .advantage = credited ? r->advantage + at : NULL,
+        .clip_scale = credited ? r->clip_scale + at : NULL,
+        .rl = credited ? r->rl + at : NULL,
+        .ce = credited ? r->ce + at : NULL,
+        .ref_kl = credited ? r->ref_kl + at : NULL,
         .value = r->has_values ? r->value + i * ROLLOUT_VALUES : NULL,
         .length = r->length[i],
         .prompt = r->prompt[i],

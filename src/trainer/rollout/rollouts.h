@@ -45,7 +45,8 @@ struct trainer_rollouts {
     uint16_t *routes;
     size_t places;
     int32_t age; /* iterations between the sampler's weights and the learner's */
-    bool has_values, has_credit;
+    bool has_values;
+    size_t credited; /* rows before this one have credit: tasks get theirs one after the other */
 };
 
 size_t rollouts_bytes(size_t capacity, size_t width);
@@ -92,6 +93,9 @@ void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trai
 
 /* Number of tokens of a row that the policy wrote. The tool's tokens do not count towards the length of a response. */
 double rollouts_written(const struct trainer_rollouts *rollouts, size_t row);
+
+/* Whether a component of the loss trains a token of the policy: a hook or a filter may have left it out of all of them. */
+bool rollouts_trains(const struct trainer_rollouts *rollouts, size_t at);
 
 /* Number of tokens that the policy wrote in rows [first, first+n). */
 size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, size_t n);

@@ -91,12 +91,12 @@ static void measure_environments(const struct trainer_rollouts *r, const struct 
         metrics->env[r->task[i]].reward += r->reward[i] / (double)recipe_task_rows(recipe, r->task[i]);
 }
 
-/* Only the filter takes a rollout's own tokens out of the rl component of an algorithm that trains it. */
-static bool is_left_out(const struct trainer_rollouts *r, const struct trainer_recipe *recipe, size_t row)
+/* algorithm.filter.zero_advantage and algorithm.hooks.weights take rollouts out of all components. */
+static bool is_left_out(const struct trainer_rollouts *r, size_t row)
 {
-    bool any = !recipe->tasks[r->task[row]].algorithm.filter.zero_advantage;
+    bool any = false;
     for (size_t i = row * r->width; i < (row + 1) * r->width; i++)
-        any = any || r->rl[i] > 0;
+        any = any || rollouts_trains(r, i);
     return !any;
 }
 
@@ -113,7 +113,7 @@ static enum trainer_status measure(const struct trainer_rollouts *r, const struc
         metrics->turns += r->episode[i].turn / n;
         metrics->malformed += r->malformed[i] / n;
         metrics->truncated += r->episode[i].truncated / n;
-        metrics->left_out += is_left_out(r, recipe, i) / n;
+        metrics->left_out += is_left_out(r, i) / n;
     }
     measure_environments(r, recipe, metrics);
     metrics->response_tokens = (double)rollouts_tokens(r, 0, r->n) / n;

@@ -120,10 +120,13 @@ static bool open_anchors(struct run *run)
     return true;
 }
 
+/* Two forms of the KL penalty have a ratio to the policy that sampled, whatever the component of the tokens is. */
 static unsigned data_needs(const struct trainer_recipe *recipe, int32_t task)
 {
+    const struct trainer_loss *loss = &recipe->loss;
     bool given = recipe_needs(recipe, task) & RL_NEED_CALLBACK;
-    return (recipe_component(recipe, task) == RL_COMPONENT_RL ? DATA_LOG_PROBS : 0) | (given ? DATA_ADVANTAGES : 0);
+    bool ratio = loss->kl_coef > 0 && (loss->kl_place == TRAINER_KL_UNBIASED || loss->kl_place == TRAINER_KL_WEIGHTED);
+    return (ratio || recipe_component(recipe, task) == RL_COMPONENT_RL ? DATA_LOG_PROBS : 0) | (given ? DATA_ADVANTAGES : 0);
 }
 
 /* Evaluations have their own rows, because their number differs from the number of rollouts. */

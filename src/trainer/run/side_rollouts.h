@@ -1,6 +1,6 @@
 /*
  * side_rollouts.h: additional rollouts that are played but not trained on, in run->side: the greedy rollouts of
- * collect_rollouts.c, the beginnings of shared_beginnings.h and the continuations of collect_rollouts.c.
+ * collect_rollouts.c, the shared beginnings below and the continuations of collect_rollouts.c.
  */
 #pragma once
 
