@@ -216,8 +216,8 @@ LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence
 LINEAGE_API void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const struct lineage_trial *row);
 
 /*
- * lineage_best (lineage/query.h) with the evidence for it: where the first run of the answer diverged, its first row that counts. sure is NAN if no trial ran more than once, and then nothing else is
- * set. Release both after use.
+ * lineage_best (lineage/query.h) with the evidence for it: sure is NAN if no trial ran more than once, and then nothing else
+ * is set. Release both after use.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial,
                                                                   struct lineage_evidence *evidence, struct lineage_error *err);
