@@ -214,14 +214,19 @@ static int print_row(const struct append_options *o, bool judged, const struct l
  * store that cannot remember the name of the score keeps the rows. */
 static void learn(const struct append_options *o, struct lineage_store *store, const struct lineage_trial *rows, size_t n)
 {
+    struct lineage_noise before;
     struct lineage_error err;
+    char text[CLI_FLOOR_TEXT_MAX];
     bool measured = false;
+    lineage_noise_of_config(&before, lineage_store_config(store));
     for (size_t i = 0; i < n; i++)
         measured = measured || lineage_label_is_measured(rows[i].status);
     if (o->score && measured)
         (void)!lineage_store_name_score(store, o->score, &err);
     if (lineage_noise_after_append(store, rows, n, &err) != LINEAGE_OK)
         cli_fail(&err); /* the rows are in the log */
+    else if (cli_floor_moved(lineage_store_config(store), &before))
+        cli_say(cli_floor_text(text, lineage_store_config(store), before.std));
 }
 
 /* Prints the ids after all rows are in the file, so that a script which reads the first id can rely on the other

@@ -116,6 +116,9 @@ static int print_best(struct cli_session *session, const struct lineage_trial *b
         return status;
     if (*cli_answer_text(text, evidence, session->store))
         cli_show_line(stdout, &session->screen, "setting", text, CLI_PLAIN);
+    const size_t held_back = *text ? lineage_evidence_held_back(evidence) : evidence->n;
+    if (held_back < evidence->n)
+        cli_show_line(stdout, &session->screen, "held back", cli_held_back_text(text, &evidence->trials[held_back]), CLI_PLAIN);
     if (!cli_seeds_change_nothing(evidence)) /* the claim names another run as the remedy */
         cli_show_claim(&session->screen, session->store, best);
     show_front(session, front);
@@ -161,9 +164,11 @@ const struct cli_command cmd_best = {
                    "the best mean instead, kept or not: means are drawn to the middle of all as far as noise may\n"
                    "explain the difference, so that one lucky run does not win against ten good ones. It says\n"
                    "how many runs the setting had, its mean with the 95 % margin, and how likely it is better than\n"
-                   "the next one. Exit status 1 if no trial has a score. In a store with\n"
-                   "a second score (`init --second`) it also prints the front: the kept trials that are best in\n"
-                   "both scores (`query --front` lists them).",
+                   "the next one. The row is that of a run that counts, not of one that diverged. A setting\n"
+                   "that would be the best, had not more of its runs diverged than did not, is held back and\n"
+                   "printed as such. Exit status 1 if no trial has a score. In a store with a second score\n"
+                   "(`init --second`) it also prints the front: the kept trials that are best in both scores\n"
+                   "(`query --front` lists them).",
     .examples = "  lineage best\n  lineage best --direction higher --format json | jq .exp_id",
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include <lineage/voids.h>
 
 #include "cli.h"
+#include "output/show.h"
 
 struct void_options {
     char *reason;
@@ -114,19 +115,13 @@ static void say_judged(json_t *of, const json_t *other, bool back)
 /* A floor that came from this trial among others is measured again. */
 static int measure_noise(struct lineage_store *store, const char *id)
 {
-    struct lineage_noise noise;
     struct lineage_error err;
-    char said[LINEAGE_NOISE_TEXT_MAX + 80], text[LINEAGE_NOISE_TEXT_MAX];
+    char text[CLI_FLOOR_TEXT_MAX];
     const double before = lineage_store_config(store)->noise_std;
     if (lineage_noise_after_void(store, id, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    const struct lineage_config *config = lineage_store_config(store);
-    if (config->noise_std == before) /* both are written with the same digits */
-        return CLI_OK;
-    lineage_noise_of_config(&noise, config);
-    snprintf(said, sizeof said, "the noise floor is now %s; it was %.3g",
-             config->noise_std > 0 ? lineage_noise_text(text, &noise) : "unknown", before);
-    cli_say(said);
+    if (lineage_store_config(store)->noise_std != before) /* both are written with the same digits */
+        cli_say(cli_floor_text(text, lineage_store_config(store), before));
     return CLI_OK;
 }
 

@@ -126,7 +126,36 @@ static void name_setting(char *out, size_t size, struct lineage_store *store, co
 
 bool cli_seeds_change_nothing(const struct lineage_evidence *evidence)
 {
-    return evidence->noise.freedom > 0 && evidence->noise.runs && !(evidence->noise.std > 0);
+    bool same = evidence->noise.freedom > 0 && evidence->noise.runs && !(evidence->noise.std > 0);
+    for (size_t i = 0; i < evidence->n; i++)
+        same = same && !evidence->trials[i].left_out;
+    return same;
+}
+
+const char *cli_floor_text(char out[CLI_FLOOR_TEXT_MAX], const struct lineage_config *config, double before)
+{
+    struct lineage_noise noise;
+    char text[LINEAGE_NOISE_TEXT_MAX];
+    lineage_noise_of_config(&noise, config);
+    snprintf(out, CLI_FLOOR_TEXT_MAX, "the noise floor is now %s; it was %.3g",
+             config->noise_std > 0 ? lineage_noise_text(text, &noise) : "unknown", before);
+    return out;
+}
+
+bool cli_floor_moved(const struct lineage_config *config, const struct lineage_noise *before)
+{
+    return before->freedom > 0 && (config->noise_std < before->low || config->noise_std > before->high);
+}
+
+const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence_trial *trial)
+{
+    char *id = cli_text_line(trial->exp_id, 60);
+    snprintf(out, CLI_EVIDENCE_TEXT_MAX,
+             "more runs of %s diverged than did not, so it is not named; the mean of the rest is %.6g; `lineage rerun %s --seeds "
+             "2` finds out",
+             id ? id : "", trial->runs.mean, id ? id : "");
+    free(id);
+    return out;
 }
 
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store)
@@ -160,11 +189,17 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
         return NULL;
     const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
     const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
-    return json_pack("{s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "mean", cli_json_number(answer->runs.mean), "margin",
-                     isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out",
+    const size_t i = lineage_evidence_held_back(evidence);
+    const struct lineage_evidence_trial *held_back = i < evidence->n ? &evidence->trials[i] : NULL;
+    return json_pack("{s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o*}", "mean", cli_json_number(answer->runs.mean),
+                     "margin", isfinite(half) ? cli_json_number(half) : json_null(), "runs", (int)answer->runs.n, "left_out",
                      (int)answer->left_out, "failed", (int)answer->failed, "expected", cli_json_number(answer->expected), "next",
                      cli_json_text(evidence->trials[evidence->second].exp_id), "probability", cli_json_number(evidence->sure),
-                     "over_next", cli_json_number(evidence->over_second), "kept", answer->kept_id != NULL);
+                     "over_next", cli_json_number(evidence->over_second), "kept", answer->kept_id != NULL, "held_back",
+                     held_back ? json_pack("{s:o, s:o, s:i, s:i}", "exp_id", cli_json_text(held_back->exp_id), "mean",
+                                           cli_json_number(held_back->runs.mean), "runs", (int)held_back->runs.n, "left_out",
+                                           (int)held_back->left_out)
+                               : NULL);
 }
 
 /* ---- settings ---- */
@@ -194,6 +229,7 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
                                                 {.rank = 5},
                                                 {.rank = 6},
                                                 {.rank = 3}};
+    char text[CLI_EVIDENCE_TEXT_MAX];
     size_t *order = calloc(evidence->n + 1, sizeof *order);
     struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     if (list)
@@ -213,10 +249,7 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
                     "rerun %s --seeds 2` finds out\n",
                     evidence->trials[i].exp_id, evidence->trials[i].again ? "twice" : "once", evidence->trials[i].exp_id);
         else if (evidence->trials[i].left_out > evidence->trials[i].runs.n)
-            fprintf(
-                stderr,
-                "lineage: more runs of %s diverged than did not, so it is not named; `lineage rerun %s --seeds 2` finds out\n",
-                evidence->trials[i].exp_id, evidence->trials[i].exp_id);
+            cli_say(cli_held_back_text(text, &evidence->trials[i]));
     return status;
 }
 

@@ -37,13 +37,22 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
 /* The first `most` of them as an array of objects with the same members. */
 json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_store *store, size_t most);
 
-enum { CLI_EVIDENCE_TEXT_MAX = 256, CLI_ANSWER_TEXT_MAX = 768 };
+enum { CLI_EVIDENCE_TEXT_MAX = 256, CLI_ANSWER_TEXT_MAX = 768, CLI_FLOOR_TEXT_MAX = LINEAGE_NOISE_TEXT_MAX + 80 };
 
 /* Writes the same about trial i as a sentence; "" if it has nothing to be compared with. Returns out. */
 const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i);
 
 #define CLI_SAME_SCORES                                                                                                          \
     "all runs of a setting have the same score, which says nothing of the noise unless the command uses {seed} or LINEAGE_SEED"
+
+/* Writes what the noise floor is now and what it was. Returns out. */
+const char *cli_floor_text(char out[CLI_FLOOR_TEXT_MAX], const struct lineage_config *config, double before);
+
+/* Whether the floor left the interval that was known of it before; false if nothing was known. */
+bool cli_floor_moved(const struct lineage_config *config, const struct lineage_noise *before);
+
+/* Writes that the trial is not named because more of its runs diverged than did not, and what finds out. Returns out. */
+const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence_trial *trial);
 
 /* Whether settings ran more than once and each run brought the score of the first. */
 bool cli_seeds_change_nothing(const struct lineage_evidence *evidence);
@@ -53,7 +62,7 @@ bool cli_seeds_change_nothing(const struct lineage_evidence *evidence);
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store);
 
 /* The same as an object: mean, margin, runs, left_out, failed, expected, next, probability (better than all others),
- * over_next, kept; NULL if no trial ran more than once. */
+ * over_next, kept, and held_back with the exp_id, mean, runs and left_out of lineage_evidence_held_back; NULL if no trial ran more than once. */
 json_t *cli_answer_json(const struct lineage_evidence *evidence);
 
 /* ---- comparison.c: prints a comparison of variants as a table, TSV or JSON (schema/compare.schema.json) ---- */

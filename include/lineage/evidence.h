@@ -50,7 +50,7 @@ struct lineage_noise_group {
 
 /*
  * Pools the variances of groups, each weighted by its degrees of freedom, n - 1. A group whose variance is so large that
- * it has a chance below 0.001 / n_groups among the others is left out, if the others have at least three degrees of
+ * it has a chance below 0.001 / n_groups among the others is left out, if the others have at least two degrees of
  * freedom: one run on a busy machine must not decide what is noise. Groups with fewer than two runs do not count.
  */
 LINEAGE_API void lineage_noise_pool(struct lineage_noise *noise, const struct lineage_noise_group *groups, size_t n_groups);
@@ -216,8 +216,8 @@ LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence
 LINEAGE_API void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const struct lineage_trial *row);
 
 /*
- * lineage_best (lineage/query.h) with the evidence for it: sure is NAN if no trial ran more than once, and then nothing else is
- * set. Release both after use.
+ * lineage_best (lineage/query.h) with the evidence for it: sure is NAN if no trial ran more than once, and then nothing else
+ * is set. Release both after use.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial,
                                                                   struct lineage_evidence *evidence, struct lineage_error *err);
@@ -257,6 +257,9 @@ LINEAGE_API bool lineage_evidence_judge(struct lineage_evidence *evidence);
 
 /* Fills order[n] with the indices of the trials by their expected value, the best first; of equal ones the earlier. */
 LINEAGE_API void lineage_evidence_order(size_t *order, const struct lineage_evidence *evidence);
+
+/* The trial that would be the answer, had not more of its runs diverged than did not; n if there is none. Of several the best. */
+LINEAGE_API size_t lineage_evidence_held_back(const struct lineage_evidence *evidence);
 
 /* Whether trial i is confirmed and not kept yet. */
 LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *evidence, size_t i);

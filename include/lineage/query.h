@@ -24,8 +24,9 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_row_label(enum lineage
 /*
  * Loads the best trial. If no trial ran more than once, that is the kept or baseline trial with the best finite score in the store's
  * direction; the first in the log wins a tie. Else it is the trial with the best expected value, kept or not
- * (lineage/evidence.h), as the row that is kept or else its first one; then this takes time in proportion to the rows of
- * lineage_evidence_load_for, which does not read all of a long log. LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use.
+ * (lineage/evidence.h), as the row that is kept, else its first one, else, where that run diverged, the first that counts;
+ * then this takes time in proportion to the rows of lineage_evidence_load_for, which does not read all of a long log.
+ * LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial,
                                                                struct lineage_error *err);

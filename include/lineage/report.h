@@ -260,6 +260,8 @@ struct lineage_report {
     size_t n_settings;
     double sure; /* probability that the first setting is the best; NAN without settings */
     bool proven; /* it is kept */
+    const struct lineage_report_setting
+        *held_back; /* it would be the first, had not more of its runs diverged than did not; NULL: none */
 
     const struct lineage_board *board; /* NULL except with LINEAGE_RULES_BOARD */
 

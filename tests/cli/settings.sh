@@ -326,13 +326,64 @@ must_exit 0
 must_equal '1 0.8 2' "$(grep '^x=8	' out | cut -f 3,4,7 | tr '\t' ' ')"
 must_have err 'more runs of 008 diverged than did not, so it is not named'
 must_run best -C chance --format json
+must_equal '008 1 2' "$(json setting.held_back.exp_id) $(json setting.held_back.runs) $(json setting.held_back.left_out)"
 must_equal '1 True' "$(json params.x) $(python3 -c "import json; print(json.load(open('chance/lineage.json'))['noise_std'] < 0.1)")"
+must_run best -C chance
+must_have out 'more runs of 008 diverged than did not, so it is not named'
+must_run render -C chance
+must_have out 'exp_008 0.8 (1) is not named, because more of its runs diverged than did not'
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"best","arguments":{}}}' >in
+best_of_mcp() { "$LINEAGE" mcp -C chance <in 2>/dev/null | sed -n 2p >out; }
+best_of_mcp
+must_equal '000 008' "$(json result.structuredContent.trial.exp_id) $(json result.structuredContent.setting.held_back.exp_id)"
+# Each door shows the row of a run that counts, whose score is near the mean of the setting, and no longer says that it is held back.
 must_run append -C chance --status discard --core-metric 0.81 --param x=8 --param seed=4
 must_run best -C chance --format json
-must_equal 8 "$(json params.x)"
+must_equal '8 009 0.8' "$(json params.x) $(json exp_id) $(json score)"
+must_lack out held_back
+must_run best -C chance
+must_have out 'exp_id              009'
+must_lack out 'held back'
+must_run render -C chance
+must_have out 'Current best: **exp_009** (core_metric=0.8, lower is better)'
+must_lack out 'not named'
+best_of_mcp
+must_equal '009 0.8' "$(json result.structuredContent.trial.exp_id) $(json result.structuredContent.trial.score)"
+must_run chain -C chance
+must_have out 009
+# `best` prints that all runs have the same score only if each run counts; else the claim names the remedy.
+must_run init same --direction lower
+for seed in 1 2 3; do must_run append -C same --status discard --core-metric 1.1 --param x=1 --param seed=$seed; done
+for x in 2 3 4 5; do must_run append -C same --status discard --core-metric 1.$x --param x=$x --param seed=1; done
+must_run best -C same
+must_have out 'all runs of a setting have the same score'
+must_run append -C same --status discard --core-metric 90 --param x=1 --param seed=4
+must_run best -C same
+must_have out '3 runs and 1 that diverged'
+must_lack out 'all runs of a setting have the same score'
+
 for seed in 5 6 7; do must_run append -C chance --status discard --core-metric 9.$seed --param x=8 --param seed=$seed; done
 run settings -C chance --format tsv
 must_equal '7 0' "$(grep '^x=8	' out | cut -f 3,7 | tr '\t' ' ')"
+
+# A row far outside of the noise floor does not decide it alone. `append` prints a floor that leaves the interval that was known.
+floor() { json noise_std floor/lineage.json; }
+must_run init floor --direction lower
+for seed in 1 2; do must_run append -C floor --status discard --core-metric 1.1$seed --param x=1 --param seed=$seed; done
+cp -R floor said && cp -R floor ran
+must_run append -C floor --status discard --core-metric 1.13 --param x=1 --param seed=3
+must_equal 0.01 "$(floor)"
+must_run append -C floor --status discard --core-metric 1.2 --param x=2 --notes 'mean of 3 seeds, std 4'
+must_equal 0.01 "$(floor)" 'one row of another kind'
+run append -C said --status discard --core-metric 1.2 --param x=2 --notes 'mean of 3 seeds, std 4'
+must_exit 0
+must_equal 002 "$(cat out)"
+must_have err 'the noise floor is now 3.27 from 5 seeds, 95 % interval 1.85 to 12.2; it was 0.00707'
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"append","arguments":{"status":"auto","core_metric":1.2,"hypothesis":"y","params":{"x":2},"notes":"mean of 3 seeds, std 4"}}}' >in2
+"$LINEAGE" mcp --allow-write -C ran <in2 2>err | sed -n 2p >out
+must_have out '"warning":"the noise floor is now 3.27 from 5 seeds'
 
 # Where scores follow a number, neighbours count: a single lucky run far from the others does not win. Texts have no neighbours.
 awk 'BEGIN {

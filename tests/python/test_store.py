@@ -31,6 +31,15 @@ def ids(trials):
     return [trial["exp_id"] for trial in trials]
 
 
+def test_best_shows_a_run_that_counts(tmp_path):
+    with Store(tmp_path / "s", create=True, direction="lower") as opened:
+        runs = [(x, 1, 1 + x / 10) for x in range(1, 7)] + [(8, seed, score) for seed, score in enumerate((9, 0.8, 9.5, 0.81))]
+        runs += [(1, seed, 1.11) for seed in (2, 3)]
+        for x, seed, score in runs:
+            opened.append(status="discard", score=score, hypothesis="x", params={"x": x, "seed": seed})
+        assert (opened.best()["exp_id"], opened.best()["score"]) == ("007", 0.8)
+
+
 def test_rows_and_queries(store):
     fill(store)
     assert store.best()["exp_id"] == store.best_id() == "001"

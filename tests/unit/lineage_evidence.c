@@ -70,8 +70,13 @@ static void a_contended_seed_is_left_out(void **state)
     lineage_noise_pool(&noise, groups, 4);
     assert_true(noise.left_out == 1 && noise.freedom == 5 && noise.runs == 8);
     assert_near(noise.std, sqrt((2 * 0.0004 + 2 * 0.0003 + 0.0005) / 5), 1e-12);
-    lineage_noise_pool(&noise, groups, 2); /* two degrees of freedom accuse nobody */
+    lineage_noise_pool(&noise, groups, 2); /* too near for two degrees of freedom */
     assert_true(noise.left_out == 0 && noise.freedom == 4);
+    const struct lineage_noise_group gross[] = {{3, 1e-4}, {3, 16}}, two[] = {{2, 1e-4}, {3, 16}};
+    lineage_noise_pool(&noise, gross, 2);
+    assert_true(noise.left_out == 1 && noise.freedom == 2 && noise.runs == 3);
+    lineage_noise_pool(&noise, two, 2); /* one degree of freedom accuses nobody */
+    assert_true(noise.left_out == 0 && noise.freedom == 3);
 }
 
 static void scatter_limits_a_wide_threshold(void **state)

@@ -35,9 +35,10 @@ struct row_id {
 
 /* A score: the mean of that many seeds. */
 struct run {
+    const char *exp_id; /* of its row; NULL: it has none yet */
     size_t trial, seeds;
     double score, std;
-    bool fresh;
+    bool fresh, counts; /* counts: it did not diverge; see sum_runs */
 };
 
 /* A setting, or one of its seeds, by the digest of what its row says. */
@@ -158,8 +159,9 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
         scratch[i] = 0;
     }
     for (size_t k = 0; k < c->n_runs; k++) {
-        const struct run *run = &c->runs[k];
-        if (!c->trials[run->trial].left_out || !has_diverged(run, best[run->trial], middle, spread, higher))
+        struct run *run = &c->runs[k];
+        run->counts = !c->trials[run->trial].left_out || !has_diverged(run, best[run->trial], middle, spread, higher);
+        if (run->counts)
             add_score(&c->trials[run->trial], &scratch[run->trial], run);
     }
     free(scratch);
@@ -199,10 +201,10 @@ static bool add_trial(struct collection *c, const struct lineage_trial *row)
     return true;
 }
 
-static bool add_run(struct collection *c, size_t trial, double score, const char *notes, bool fresh)
+static bool add_run(struct collection *c, const char *exp_id, size_t trial, double score, const char *notes, bool fresh)
 {
     bool grown = LIST_ROOM(c->runs, c->n_runs, c->runs_capacity);
-    struct run run = {.trial = trial, .score = score, .fresh = fresh};
+    struct run run = {.exp_id = exp_id, .trial = trial, .score = score, .fresh = fresh};
     mean_note_parse(&run.seeds, &run.std, notes);
     if (grown)
         c->runs[c->n_runs++] = run;
@@ -263,7 +265,8 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
     if (lineage_label_is_kept(row->status) &&
         (again || !trial->kept_id)) /* of seeds that were kept the first, not the luckiest */
         trial->kept_id = c->ids[c->n_ids - 1].exp_id;
-    return !scored || add_run(c, i, replicate.score.present ? replicate.score.value : row->score.value, row->notes, fresh);
+    return !scored || add_run(c, c->ids[c->n_ids - 1].exp_id, i,
+                              replicate.score.present ? replicate.score.value : row->score.value, row->notes, fresh);
 }
 
 /* Takes the rows of the cursor, and closes it. */
@@ -534,7 +537,7 @@ void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const str
 {
     struct collection *c = evidence->memory;
     evidence->trials[i].again++;
-    if (add_run(c, i, row->core_metric.value, row->notes, true) && sum_runs(evidence, c)) {
+    if (add_run(c, NULL, i, row->core_metric.value, row->notes, true) && sum_runs(evidence, c)) {
         if (!isinf(evidence->noise.freedom) && !evidence->noise.estimated) {
             struct lineage_noise before = evidence->noise;
             if (!pool_runs(evidence) || evidence->noise.freedom < before.freedom)
@@ -654,6 +657,21 @@ static enum lineage_status load_unconfirmed(struct lineage_store *store, struct 
     return *id ? lineage_find(store, id, trial, err) : status == LINEAGE_OK ? LINEAGE_ENOTFOUND : status;
 }
 
+/* The row that shows trial i: the kept one, else its first, else, where that run diverged, the first that counts. */
+static const char *row_of(const struct lineage_evidence *evidence, size_t i)
+{
+    const struct collection *c = evidence->memory;
+    const char *wanted = evidence->trials[i].kept_id ? evidence->trials[i].kept_id : evidence->trials[i].exp_id, *first = NULL;
+    for (size_t k = 0; k < c->n_runs; k++) {
+        if (c->runs[k].trial != i || !c->runs[k].counts)
+            continue;
+        if (c->runs[k].exp_id == wanted) /* both from c->ids */
+            return wanted;
+        first = first ? first : c->runs[k].exp_id;
+    }
+    return first ? first : wanted;
+}
+
 /* Loads the row of the answer or of the best kept trial. With single runs only, both are the kept row with the best score, or a better
  * one that only waits for its confirmation. */
 static enum lineage_status load_best(struct lineage_store *store, bool kept, struct lineage_trial *trial,
@@ -674,8 +692,7 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
             status = mirror_ask_top(store, trial, err);
         return status;
     }
-    const struct lineage_evidence_trial *best = &evidence->trials[i];
-    return lineage_find(store, best->kept_id ? best->kept_id : best->exp_id, trial, err);
+    return lineage_find(store, kept ? evidence->trials[i].kept_id : row_of(evidence, i), trial, err);
 }
 
 enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial, struct lineage_evidence *evidence,

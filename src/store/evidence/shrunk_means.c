@@ -87,6 +87,13 @@ static bool is_unsettled(const struct lineage_evidence_trial *trial)
     return trial->stray || trial->left_out > trial->runs.n;
 }
 
+/* Whether it would be the answer, had it not diverged more often than not. */
+static bool is_held_back(const struct lineage_evidence *evidence, size_t i)
+{
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    return !trial->stray && is_unsettled(trial) && is_better(evidence, i, evidence->answer);
+}
+
 static bool comes_later(const struct lineage_evidence *evidence, size_t a, size_t b)
 {
     const bool unsettled = is_unsettled(&evidence->trials[a]);
@@ -257,6 +264,15 @@ void lineage_evidence_order(size_t *order, const struct lineage_evidence *eviden
     }
 }
 
+size_t lineage_evidence_held_back(const struct lineage_evidence *evidence)
+{
+    size_t found = evidence->n;
+    for (size_t i = 0; i < evidence->n; i++)
+        if (is_held_back(evidence, i) && (found == evidence->n || is_better(evidence, i, found)))
+            found = i;
+    return found;
+}
+
 /* ---- which trial runs again ---- */
 
 bool evidence_best_is_stray(const struct lineage_evidence *evidence)
@@ -324,9 +340,8 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
     if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer] && !(lead <= sqrt(PRIOR_SHARE) * spread))
         return evidence->answer;
     size_t next = SIZE_MAX;
-    for (size_t i = 0; i < evidence->n; i++) /* it would be the answer, had it not diverged more often than not */
-        if (!skip[i] && !evidence->trials[i].stray && is_unsettled(&evidence->trials[i]) &&
-            is_better(evidence, i, evidence->answer))
+    for (size_t i = 0; i < evidence->n; i++)
+        if (!skip[i] && is_held_back(evidence, i))
             return i;
     const double noise = likely_noise(evidence, spread);
     for (size_t i = 0; i < evidence->n; i++)

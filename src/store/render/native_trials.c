@@ -119,8 +119,15 @@ static void add_settings(struct block *block, const struct native *n)
             buf_printf(out, " ± %.2g", s->margin);
         buf_printf(out, " (%zu)", s->runs);
     }
-    buf_printf(out, "; the first is the best with probability %.2f%s\n", fmin(report->sure, 0.99),
+    buf_printf(out, "; the first is the best with probability %.2f%s", fmin(report->sure, 0.99),
                report->proven ? "" : ", an estimate: it is not proven to be better than the kept trials");
+    if (report->held_back) {
+        buf_puts(out, "; ");
+        add_id(out, report->held_back->exp_id);
+        buf_printf(out, " %.4g (%zu) is not named, because more of its runs diverged than did not; run it again",
+                   report->held_back->mean, report->held_back->runs);
+    }
+    buf_puts(out, "\n");
     block_row_end(block, 58, true);
 }
 

@@ -91,6 +91,16 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
 
 enum { SETTINGS = 5 };
 
+static bool take_setting(struct lineage_report_setting *to, struct report_load *load, const struct lineage_evidence *evidence,
+                         size_t i)
+{
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    const char *id = arena_text(&load->arena, trial->exp_id, strlen(trial->exp_id));
+    *to = (struct lineage_report_setting){id, trial->runs.n, trial->runs.mean,
+                                          lineage_noise_margin(&evidence->noise, trial->runs.n)};
+    return id != NULL;
+}
+
 static enum lineage_status take_ranking(struct report_load *load, const struct lineage_evidence *evidence,
                                         struct lineage_error *err)
 {
@@ -102,19 +112,20 @@ static enum lineage_status take_ranking(struct report_load *load, const struct l
         return LINEAGE_OK;
     enum lineage_status status = arena_items(&load->arena, evidence->n, sizeof *order, &order, err);
     if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, SETTINGS, sizeof *list, &list, err);
+        status = arena_items(&load->arena, SETTINGS + 1, sizeof *list, &list, err);
     if (status != LINEAGE_OK)
         return status;
     lineage_evidence_order(order, evidence);
     report->settings = list;
     report->proven = evidence->trials[evidence->answer].kept_id != NULL;
-    for (; report->n_settings < SETTINGS && report->n_settings < evidence->n; report->n_settings++) {
-        const struct lineage_evidence_trial *trial = &evidence->trials[order[report->n_settings]];
-        const char *id = arena_text(&load->arena, trial->exp_id, strlen(trial->exp_id));
-        if (!id)
+    for (; report->n_settings < SETTINGS && report->n_settings < evidence->n; report->n_settings++)
+        if (!take_setting(&list[report->n_settings], load, evidence, order[report->n_settings]))
             return store_no_memory(err);
-        list[report->n_settings] = (struct lineage_report_setting){id, trial->runs.n, trial->runs.mean,
-                                                                   lineage_noise_margin(&evidence->noise, trial->runs.n)};
+    const size_t held_back = lineage_evidence_held_back(evidence);
+    if (held_back < evidence->n) {
+        if (!take_setting(&list[SETTINGS], load, evidence, held_back))
+            return store_no_memory(err);
+        report->held_back = &list[SETTINGS];
     }
     return LINEAGE_OK;
 }

@@ -11,7 +11,7 @@
 
 /* A group is left out if its variance would be this unlikely among the others, over all groups. */
 #define OUTLIER_TAIL 0.001
-#define OTHERS_FREEDOM 3
+#define OTHERS_FREEDOM 2
 
 void lineage_noise_interval(struct lineage_noise *noise)
 {
