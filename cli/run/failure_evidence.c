@@ -17,7 +17,9 @@
 #include "support/environment.h"
 #include "trial/trial_label.h"
 
-enum { LINES_MAX = 4096, WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
+/* A report may be anywhere in the last NEAR_BYTES and NEAR_MAX lines, and above them if nothing but its own frames follows it. */
+enum { LINES_MAX = 4096, NEAR_MAX = 512, NEAR_BYTES = 16384 };
+enum { WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
 
 struct lines {
     char *at[LINES_MAX];             /* the latest lines of the output */
@@ -148,25 +150,57 @@ static bool is_repeated_frame(const struct lines *lines, size_t i)
     return is;
 }
 
-/* A progress bar ends its line with a carriage return, so that counts as a line end too. Empty lines separate paragraphs. */
-static void split(struct lines *lines, char *text)
+/* Whether line i is a part of the stacks that Java, Node, Go and Python's faulthandler list below a report, or says nothing. */
+static bool is_of_stack(const struct lines *lines, size_t i)
 {
+    static const char *const words[] = {"at ",       "... ",       "...additional frames ", "Caused by: ",      "Suppressed: ",
+                                        "goroutine ", "created by ", "File \"",             "Current thread 0x", "Thread 0x", "exit status "};
+    const char *line = unindented(lines->at[i]), *below = i + 1 < lines->n ? lines->at[i + 1] : "";
+    bool is = !*line || (*lines->at[i] == '\t' && strstr(line, ".go:"));
+    for (size_t k = 0; !is && k < sizeof words / sizeof *words; k++)
+        is = begins(line, words[k]);
+    const size_t n = strlen(line);
+    return is || (n && line[n - 1] == ')' && *below == '\t' && strstr(below, ".go:")); /* main.f(..), and its place below */
+}
+
+/* Drops all but the lines from i on. */
+static void keep_from(struct lines *lines, size_t i)
+{
+    const size_t keep = lines->n - i;
+    lines->n = keep;
+    memmove(lines->at, lines->at + i, keep * sizeof *lines->at);
+    memmove(lines->prefix, lines->prefix + i, keep * sizeof *lines->prefix);
+    memmove(lines->prefix_n, lines->prefix_n + i, keep);
+    memmove(lines->boxed, lines->boxed + i, keep);
+}
+
+/* Drops the lines far above the end, except the stacks that reach down to it and what is right above those. */
+static void keep_near(struct lines *lines, const char *near)
+{
+    size_t stack = lines->n, i = 0;
+    while (stack > 0 && is_of_stack(lines, stack - 1))
+        stack--;
+    stack -= stack < FEW ? stack : FEW;
+    while (i < lines->n && i < stack && (lines->n - i > NEAR_MAX || lines->at[i] < near))
+        i++;
+    keep_from(lines, i);
+}
+
+/* A progress bar ends its line with a carriage return, so that counts as a line end too. Empty lines separate paragraphs. */
+static void split(struct lines *lines, char *text, size_t length)
+{
+    const char *near = text + (length > NEAR_BYTES ? length - NEAR_BYTES : 0);
     for (char *line; (line = strsep(&text, "\n\r"));) {
         plain(line);
-        if (lines->n == LINES_MAX) {
-            size_t keep = LINES_MAX / 2;
-            lines->n = keep;
-            memmove(lines->at, lines->at + keep, keep * sizeof *lines->at);
-            memmove(lines->prefix, lines->prefix + keep, keep * sizeof *lines->prefix);
-            memmove(lines->prefix_n, lines->prefix_n + keep, keep);
-            memmove(lines->boxed, lines->boxed + keep, keep);
-        }
+        if (lines->n == LINES_MAX)
+            keep_from(lines, LINES_MAX / 2);
         size_t n = prefix_length(line), i = lines->n++;
         lines->prefix[i] = n ? line : NULL;
         lines->prefix_n[i] = (unsigned char)n;
         lines->at[i] = unframed(line + n + (n && line[n] == ' '), &lines->boxed[i]);
         lines->n -= is_repeated_frame(lines, i);
     }
+    keep_near(lines, near);
     for (size_t i = 0; i < lines->n; i++)
         learn_prefix(lines, i);
 }
@@ -1219,7 +1253,7 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     for (size_t i = 0; i < n; i++)
         copy[i] = text[i] ? text[i] : ' ';
     copy[n] = '\0';
-    split(&lines[0], copy);
+    split(&lines[0], copy, n);
     for (size_t i = 0; i < lines[0].n; i++)
         lines[0].progress[i] = is_progress(lines[0].at[i], asked);
     trial_label_status(status, sizeof status, outcome->exit_status);

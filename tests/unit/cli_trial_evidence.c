@@ -172,6 +172,34 @@ static void every_language_names_its_error(void **state)
     }
 }
 
+/* What the program handled long ago is not the reason of its end, whatever it said then. */
+static void an_old_report_is_not_the_reason(void **state)
+{
+    static const struct {
+        const char *old, *end, *evidence;
+    } cases[] = {
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import flash_attn\n"
+         "ModuleNotFoundError: No module named 'flash_attn'\nusing the slow path\n",
+         "assert failed: rows > 0\n", "assert failed: rows > 0"},
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nValueError: optional cache is broken\n",
+         "ERROR: dataset has no rows left\n", "ERROR: dataset has no rows left"},
+        {"CUDA out of memory, halving the batch\n", "stopped\n", ""},
+        {"panic: no cache\n\ngoroutine 1 [running]:\nmain.main()\n\t/w/a.go:6 +0xab\n", "fatal error: no rows\n", "fatal error: no rows"},
+    };
+    char text[65536];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = (size_t)sprintf(text, "%s", cases[i].old);
+        for (int k = 0; k < 1500; k++)
+            n += (size_t)sprintf(text + n, "read the row %d\n", k);
+        n += (size_t)sprintf(text + n, "%s", cases[i].end);
+        const struct trial_outcome outcome = read_text(text, n, 1);
+        assert_string_equal(outcome.evidence, cases[i].evidence);
+        assert_int_equal(outcome.cause, *cases[i].evidence ? LINEAGE_CAUSE_CODE : LINEAGE_CAUSE_UNKNOWN);
+        assert_false(outcome.lacks);
+    }
+}
+
 /* fixtures/cases/tables/failures.json has what programs printed, with their versions, and what is recorded. */
 static void programs_are_read_as_the_table_says(void **state)
 {
@@ -264,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_language_names_its_error),
                                        cmocka_unit_test(programs_are_read_as_the_table_says),
+                                       cmocka_unit_test(an_old_report_is_not_the_reason),
                                        cmocka_unit_test(prefixes_are_read_through), cmocka_unit_test(hostile_output_is_bounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
