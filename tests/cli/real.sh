@@ -262,6 +262,13 @@ mkdir -p scalars/eval
 printf '0,0.5\n1,0.25\n' | left val_loss scalars/eval/val_loss.csv 0.25
 run run -C scalars-found --direction lower -m val_loss --no-refs -- sh -c "printf '0,0.5\n1,0.25\n' >scalars/eval/val_loss.csv" </dev/null
 must_have err 'val_loss 0.25 is read from scalars/eval/val_loss.csv'
+# A file of another kind stays one, a table with names there is not taken, and a directory `scalars` above the store says nothing.
+run run -C scalars-named --direction lower -m val_loss --no-refs -- sh -c "printf 'step,val_loss\n1,0.5\n' >scalars/metrics.csv
+printf 'id,val_loss\n1,0.5\n2,9.5\n' | tee scalars/val_loss.csv >scalars/predictions.csv; rm -r scalars/eval" </dev/null
+must_have err 'val_loss 0.5 is read from scalars/metrics.csv'
+run run -C scalars/w --direction lower -m val_loss --no-refs -- sh -c 'printf "id,val_loss\n1,0.5\n2,9.5\n" >"$0/predictions.csv"
+printf "0,7\n" >"$0/val_loss.csv"' '{workdir}' </dev/null
+must_have err 'exit 0 without a score: looked for'
 rm -r scalars
 printf '0,0.5\n1,0.25\n' >unnamed.csv
 run run --dry-metrics /dev/null --metric-file val_loss=unnamed.csv </dev/null
