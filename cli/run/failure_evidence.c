@@ -246,14 +246,26 @@ static bool begins_with_error(const char *line)
            (name >= 9 && line[name] == ':' && strncmp(line + name - 9, "Exception", 9) == 0);
 }
 
+/* Whether the line ends with what was done about it: `.., ignored`, `.. (skipped)`, `.. (using -E)`. */
+static bool is_set_aside(const char *line)
+{
+    const char *comma = strrchr(line, ','), *bracket = strrchr(line, '(');
+    const char *last = comma && (!bracket || bracket < comma) ? unindented(comma + 1) : bracket ? bracket + 1 : "";
+    if (begins(last, "ignored") || begins(last, "skipped"))
+        return strspn(last + strlen("ignored"), ").!") == strlen(last) - strlen("ignored");
+    return begins(last, "using ") && strchr(last, ')') == last + strlen(last) - 1;
+}
+
 /*
  * Whether the line is a warning of what is at `what` in it: `Warning: ..`, the level of a log as in `10:00 [WARN] ..`, or Python's
- * `x.py:3: UserWarning: ..`, in front of it.
+ * `x.py:3: UserWarning: ..`, in front of it, or a remark at its end that nothing follows from it.
  */
 static bool is_warning(const char *line, const char *what)
 {
     static const char *const levels[] = {"warning", "warn"};
     line = unindented(line);
+    if (is_set_aside(line))
+        return !begins_with_error(line);
     bool is = begins(line, "W ") || (*line == 'W' && strspn(line + 1, "0123456789") == 4); /* of glog */
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         for (const char *at = line; !is && (at = strcasestr(at, levels[i])) && (!what || at < what); at++) {
@@ -289,7 +301,8 @@ static bool says_it_goes_on(const char *line)
 static bool went_on(const struct lines *lines, size_t i, const char *what, enum lineage_cause cause)
 {
     const char *line = lines->at[i];
-    const bool goes_on = says_it_goes_on(line) && !begins_with_error(line), missing = cause == LINEAGE_CAUSE_MISSING;
+    const bool goes_on = says_it_goes_on(line) && !begins_with_error(line),
+               missing = cause == LINEAGE_CAUSE_MISSING || cause == LINEAGE_CAUSE_UNKNOWN;
     bool on = is_warning(line, what) || (missing && goes_on);
     while (!on && (missing || goes_on) && ++i < lines->n)
         on = lines->progress[i];
@@ -800,7 +813,8 @@ static bool find_arguments(struct found *found, const struct lines *lines)
         bool lacks;
         if (strncasecmp(line, "usage:", 6) == 0 || begins(line, "Usage of ") || (begins(line, "Try '") && strstr(line, "help")))
             usage = i;
-        bool named = cli_cause_words(line, &cause, &lacks) && cause == LINEAGE_CAUSE_ARGUMENTS;
+        const char *words = cli_cause_words(line, &cause, &lacks);
+        bool named = words && cause == LINEAGE_CAUSE_ARGUMENTS && !is_warning(line, words);
         bool error =
             usage != SIZE_MAX && usage < i && (strstr(line, ": error: ") || begins(line, "error: ") || begins(line, "Error: "));
         if (!named && !error)
@@ -1011,14 +1025,26 @@ static bool is_near_end(const struct lines *lines, size_t i)
     return rest < FEW;
 }
 
+/* `sh: 1: Syntax error: "(" unexpected`, `awk: line 1: syntax error at or near }`, `^ syntax error` of gawk; not a count or a rate of them. */
+static bool says_syntax_error(const char *line)
+{
+    static const char *const behind[] = {" near ", " at ", ": ", ", "};
+    const char *at = strcasestr(line, "syntax error"), *end = at ? at + strlen("syntax error") : "";
+    const bool led = at && at > line + 1 && at[-1] == ' ' && strchr(":^", at[-2]);
+    bool says = led && !*end;
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
+        says = says || (led && begins(end, behind[i]));
+    return says;
+}
+
 /*
  * A line whose words name a cause, or that begins with the name of an error. The last one counts. What the machine lacks ended the
  * program only if it did not go on after it said so.
  */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory", "syntax error",
-                                        "Permission denied", "unbound variable",    "exec format error",         "Syntax error"};
+    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory",
+                                        "Permission denied", "unbound variable",    "exec format error"};
     enum lineage_cause cause;
     bool lacks;
     for (size_t i = lines->n; i-- > 0;) {
@@ -1026,6 +1052,7 @@ static bool find_line(struct found *found, const struct lines *lines)
         size_t name = strcspn(line, ":");
         bool named = line[name] == ':' && name >= 5 && name < 60 && !memchr(line, ' ', name) &&
                      (strncasecmp(line + name - 5, "error", 5) == 0 || strncasecmp(line, "fatal", 5) == 0);
+        named = named || (says_syntax_error(line) && !is_warning(line, NULL));
         for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
             named = strstr(line, parts[k]) != NULL;
         const char *words = cli_cause_words(line, &cause, &lacks);
@@ -1211,7 +1238,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
     }
-    if (!outcome->cause && found->importing) {
+    if (!outcome->cause && !outcome->lacks && found->importing) {
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
     }
@@ -1222,7 +1249,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     bool by_kill = false;
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++)
         by_kill = by_kill || strstr(found->what, kills[i]);
-    if (!outcome->cause && found->strength != A_LAUNCHER && !by_kill)
+    if (!outcome->cause && !outcome->lacks && found->strength != A_LAUNCHER && !by_kill)
         outcome->cause = LINEAGE_CAUSE_CODE;
     else if (!outcome->cause && number && number != 9 && number != 15)
         outcome->cause = LINEAGE_CAUSE_CODE;
