@@ -22,12 +22,12 @@ enum { LINES_MAX = 4096, NEAR_MAX = 512, NEAR_BYTES = 16384 };
 enum { WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
 
 struct lines {
-    char *at[LINES_MAX];             /* the latest lines of the output */
-    const char *prefix[LINES_MAX];   /* what a launcher wrote in front; NULL: nothing */
+    char *at[LINES_MAX]; /* the latest lines of the output */
+    const char *prefix[LINES_MAX]; /* what a launcher wrote in front; NULL: nothing */
     unsigned char prefix_n[LINES_MAX], boxed[LINES_MAX];
-    bool progress[LINES_MAX];        /* the line holds a step or a metric */
+    bool progress[LINES_MAX]; /* the line holds a step or a metric */
     size_t n;
-    bool by_signal;                  /* a signal ended the program, so its last line need not say why */
+    bool by_signal; /* a signal ended the program, so its last line need not say why */
 };
 
 /* How sure it is that a report is about the end of the program. */
@@ -153,8 +153,9 @@ static bool is_repeated_frame(const struct lines *lines, size_t i)
 /* Whether line i is a part of the stacks that Java, Node, Go and Python's faulthandler list below a report, or says nothing. */
 static bool is_of_stack(const struct lines *lines, size_t i)
 {
-    static const char *const words[] = {"at ",       "... ",       "...additional frames ", "Caused by: ",      "Suppressed: ",
-                                        "goroutine ", "created by ", "File \"",             "Current thread 0x", "Thread 0x", "exit status "};
+    static const char *const words[] = {
+        "at ",         "... ",    "...additional frames ", "Caused by: ", "Suppressed: ", "goroutine ",
+        "created by ", "File \"", "Current thread 0x",     "Thread 0x",   "exit status "};
     const char *line = unindented(lines->at[i]), *below = i + 1 < lines->n ? lines->at[i + 1] : "";
     bool is = !*line || (*lines->at[i] == '\t' && strstr(line, ".go:"));
     for (size_t k = 0; !is && k < sizeof words / sizeof *words; k++)

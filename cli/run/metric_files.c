@@ -284,14 +284,16 @@ static void give(const struct metric_files *files, const char *name, const char 
 
 /* ---- names of files that programs write ---- */
 
-/* In order of trust: event files of TensorBoard have numbers of single precision. */
+/*
+ * In order of trust: event files of TensorBoard have numbers of single precision. `scalars/` is a directory with a .csv file without names
+ * for each metric, of TorchRL.
+ */
 static const char *const kinds[] = {
     "trainer_state.json", "metrics.csv",  "results.csv",  "progress.csv",     "evaluations.npz",   "result.json",
     "metrics.jsonl",      "metrics.json", "scalars.json", "all_results.json", "eval_results.json", "summary.csv",
     "history.csv",        "log.csv",      "loss.tsv",     "train_log.txt",    "trainer_log.jsonl", "progress.txt",
-    "scores.txt",         "log.txt",      "mlflow.db",
-    "mlruns",             "scalars/", /* a directory with a .csv file without names for each metric, of TorchRL */
-    ".wandb",             ".tfevents."};
+    "scores.txt",         "log.txt",      "mlflow.db",    "mlruns",           "scalars/",          ".wandb",
+    ".tfevents."};
 enum { N_KINDS = sizeof kinds / sizeof *kinds, SCALARS = N_KINDS - 3, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
 
 static size_t kind_of(const char *path)

@@ -14,7 +14,9 @@ static const struct {
     const char *words[96];
 } causes[] = {
     {LINEAGE_CAUSE_CODE, false, {"Input X contains NaN", "Input y contains NaN"}}, /* of scikit-learn, about the data of a fit */
-    {LINEAGE_CAUSE_UNKNOWN, true, /* nothing is missing, and no memory is lacking: a library that is loaded too late, and Slurm */
+    /* Nothing is missing, and no memory is lacking: a library that is loaded too late, and Slurm. */
+    {LINEAGE_CAUSE_UNKNOWN,
+     true,
      {"in static TLS block", "srun: error: Unable to allocate resources: ", "batch job submission failed: "}},
     {LINEAGE_CAUSE_MISSING,
      true,
@@ -254,7 +256,8 @@ static const struct {
     {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
     {LINEAGE_CAUSE_TIME,
      false,
-     {"DUE TO TIME LIMIT", "TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU", "CPU time limit"}},
+     {"DUE TO TIME LIMIT", "TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU",
+      "CPU time limit"}},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 

@@ -116,7 +116,7 @@ static void every_language_names_its_error(void **state)
         {"RuntimeError: No CUDA GPUs are available\n", "RuntimeError: No CUDA GPUs are available", 1, LINEAGE_CAUSE_MISSING},
         {"sh: 1: nvcc: not found\n", "sh: 1: nvcc: not found", 127, LINEAGE_CAUSE_MISSING},
         {"key: not found\n", "key: not found", 1, LINEAGE_CAUSE_CODE},
-        /* remarks and warnings are no reason */
+        /* neither a remark nor a warning says why the program ended */
         {"0 syntax errors found\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
         {"syntax error rate: 0.12\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
         {"WARN tokenizer: Syntax error in sample 17, skipped\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
@@ -127,10 +127,10 @@ static void every_language_names_its_error(void **state)
         {"RuntimeError: Unable to allocate resources: 40 GiB of device memory\n",
          "RuntimeError: Unable to allocate resources: 40 GiB of device memory", 1, LINEAGE_CAUSE_MEMORY},
         {"sh: 3: Syntax error: end of file unexpected\n", "sh: 3: Syntax error: end of file unexpected", 2, LINEAGE_CAUSE_CODE},
-        {"awk: cmd. line:1: {print $1\nawk: cmd. line:1:          ^ syntax error\n", "awk: cmd. line:1:          ^ syntax error", 1,
-         LINEAGE_CAUSE_CODE},
-        {"bash: -c: line 1: syntax error near unexpected token `)'\n", "bash: -c: line 1: syntax error near unexpected token `)'", 2,
-         LINEAGE_CAUSE_CODE},
+        {"awk: cmd. line:1: {print $1\nawk: cmd. line:1:          ^ syntax error\n", "awk: cmd. line:1:          ^ syntax error",
+         1, LINEAGE_CAUSE_CODE},
+        {"bash: -c: line 1: syntax error near unexpected token `)'\n", "bash: -c: line 1: syntax error near unexpected token `)'",
+         2, LINEAGE_CAUSE_CODE},
         {"./train: error while loading shared libraries: libcudart.so.12: cannot open shared object file\n",
          "./train: error while loading shared libraries: libcudart.so.12: cannot open shared object file", 127,
          LINEAGE_CAUSE_MISSING},
@@ -199,7 +199,8 @@ static void an_old_report_is_not_the_reason(void **state)
         {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nValueError: optional cache is broken\n",
          "ERROR: dataset has no rows left\n", "ERROR: dataset has no rows left"},
         {"CUDA out of memory, halving the batch\n", "stopped\n", ""},
-        {"panic: no cache\n\ngoroutine 1 [running]:\nmain.main()\n\t/w/a.go:6 +0xab\n", "fatal error: no rows\n", "fatal error: no rows"},
+        {"panic: no cache\n\ngoroutine 1 [running]:\nmain.main()\n\t/w/a.go:6 +0xab\n", "fatal error: no rows\n",
+         "fatal error: no rows"},
     };
     char text[65536];
     (void)state;
