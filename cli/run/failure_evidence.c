@@ -153,13 +153,15 @@ static bool is_repeated_frame(const struct lines *lines, size_t i)
 /* Whether line i is a part of the stacks that Java, Node, Go and Python's faulthandler list below a report, or says nothing. */
 static bool is_of_stack(const struct lines *lines, size_t i)
 {
-    static const char *const words[] = {
-        "at ",         "... ",    "...additional frames ", "Caused by: ", "Suppressed: ", "goroutine ",
-        "created by ", "File \"", "Current thread 0x",     "Thread 0x",   "exit status "};
+    static const char *const words[] = {"...additional frames ", "Caused by: ", "goroutine ", "created by ", "Thread 0x",
+                                        "Current thread 0x",     "exit status "},
+                             *const indented[] = {"at ", "... ", "Suppressed: ", "File \""};
     const char *line = unindented(lines->at[i]), *below = i + 1 < lines->n ? lines->at[i + 1] : "";
     bool is = !*line || (*lines->at[i] == '\t' && strstr(line, ".go:"));
-    for (size_t k = 0; !is && k < sizeof words / sizeof *words; k++)
-        is = begins(line, words[k]);
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        is = is || begins(line, words[k]);
+    for (size_t k = 0; k < sizeof indented / sizeof *indented; k++)
+        is = is || (line > lines->at[i] && begins(line, indented[k]));
     const size_t n = strlen(line);
     return is || (n && line[n - 1] == ')' && *below == '\t' && strstr(below, ".go:")); /* main.f(..), and its place below */
 }
