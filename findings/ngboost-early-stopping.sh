@@ -1,8 +1,8 @@
 #!/bin/sh
 # One would guess: after fit(.., X_val, Y_val) with early_stopping_rounds, NGBoost predicts with the iterations up to the best one, as the
 # models of XGBoost, LightGBM, CatBoost and Keras's restore_best_weights do; or that max_iter=model.best_val_loss_itr does so.
-# In fact predict and pred_dist use every iteration, those after the best one, too: the loss on the very validation set that stopped it is 3.36
-# where the best was 1.55. And best_val_loss_itr counts from 0 while max_iter is a number of iterations, so the best one is
+# In fact predict and pred_dist use every iteration, those after the best one, too: the loss on the very validation set that stopped it is 3.34 to 3.36, which
+# differs from run to run, where the best was 1.55. And best_val_loss_itr counts from 0 while max_iter is a number of iterations, so the best one is
 # max_iter=best_val_loss_itr + 1; without the 1 it is 1.57.
 # Version: ngboost 0.5.11 with scikit-learn 1.9.1. Source: ngboost/ngboost.py, partial_fit and pred_param.
 set -eu

@@ -280,8 +280,10 @@ static size_t skip_denominator(const char *line, size_t at, size_t length)
     return at;
 }
 
-/* Whether the number is the quotient of the fraction whose numerator ends at `end`, as precisely as it is written. *quotient is then
- * the fraction. */
+/*
+ * Whether the number is the quotient of the fraction whose numerator ends at `end`, as precisely as it is written. *quotient is then
+ * the fraction. A whole number without % is none: 45/60 (1) may count anything.
+ */
 static bool is_quotient(double *quotient, const struct metric_found *number, double numerator, const char *line, size_t end,
                         size_t length)
 {
@@ -294,13 +296,17 @@ static bool is_quotient(double *quotient, const struct metric_found *number, dou
     const char *point = memchr(line + number->at, '.', number->length);
     for (const char *c = point ? point + 1 : NULL; c && c < line + number->at + number->length; c++)
         unit /= 10;
+    if (*number->unit != '%' && (*number->unit || unit == 1))
+        return false;
     *quotient = numerator / below.value;
     const double shown = *quotient * (*number->unit == '%' ? 100 : 1);
     return number->value - shown < 1.001 * unit && shown - number->value < 1.001 * unit;
 }
 
-/* Reads a fraction whose quotient is behind it: `2590/10042 = 0.2579` as it is written, and `3 / 4 (75.0%)` as 0.75 if the number in
- * parentheses, which is rounded (23/200 (12%)), says the same. */
+/*
+ * Reads a fraction whose quotient is behind it, which must say the same: `2590/10042 = 0.2579` as it is written, and a rounded one,
+ * `3 / 4 (75.0%)` or `3/4 = 75%`, as 0.75.
+ */
 static void read_quotient(struct metric_found *found, const char *line, size_t end, size_t length)
 {
     struct metric_found quotient = *found;
@@ -311,13 +317,16 @@ static void read_quotient(struct metric_found *found, const char *line, size_t e
     if (sign == length || (line[sign] != '=' && line[sign] != '(') ||
         !read_number(&quotient, line, skip_blanks(line, sign + 1, length), length, &after) || quotient.problem)
         return;
-    if (line[sign] == '=') {
+    const bool equals = line[sign] == '=';
+    if ((!equals && (after == length || line[after] != ')')) || !is_quotient(&exact, &quotient, numerator, line, end, length))
+        return;
+    if (equals && !*quotient.unit) {
         *found = quotient;
-    } else if (after < length && line[after] == ')' && is_quotient(&exact, &quotient, numerator, line, end, length)) {
-        found->value = exact;
-        found->problem = METRIC_READ;
-        found->length = after - found->at;
+        return;
     }
+    found->value = exact;
+    found->problem = METRIC_READ;
+    found->length = after - found->at;
 }
 
 /* Whether a second number with the same claim follows: in brackets, or in the next cell of a table. */
@@ -827,6 +836,8 @@ static size_t scan_keyword(const char *line, size_t at, size_t length, metric_fo
             ;
         struct metric_found found = {.name = line + at, .name_length = equals - at, .source = METRIC_BY_KEYWORD, .unit = ""};
         if (equals > at && equals < end && read_number(&found, line, equals + 1, length, &behind)) {
+            if (found.problem == METRIC_FRACTION)
+                read_quotient(&found, line, behind, length);
             report(context, &found);
             reported++;
         }

@@ -23,7 +23,8 @@
  * These are not read: a number that letters follow (12GB, 0x1f), a version, a date, a time of day, and the percentage
  * of a progress bar (`accuracy: 100%|███|`). What may be a value, but must not be guessed, is reported as a problem and not
  * used: a comma, a blank or a mark between digits (1,234.5; 1.234,5; 1 234.5; 1'234.5), a fraction (45/60, 45 of 60), and a list.
- * A fraction with its quotient is the quotient: `2590/10042 = 0.2579`, and `45/60 (75%)` is 0.75, since the number in parentheses is that one.
+ * A fraction with its quotient is the quotient: `2590/10042 = 0.2579`, and `45/60 (75%)` and `45/60 = 75%` are 0.75. A whole number
+ * without % confirms no fraction.
  * Another value may follow a comma: `0.512,12.3s` and `0.9,1 of 3` are 0.512 and 0.9.
  *
  * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if

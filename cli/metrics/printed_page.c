@@ -291,6 +291,17 @@ static size_t without_bar(const char *line, size_t length)
     return length;
 }
 
+/* Whether what is in front of the first name has an empty cell: `|    | loss |`, or a tab. A single `|` may be the edge of the table. */
+static bool is_corner(enum separator by, const char *line, size_t first)
+{
+    size_t separators = 0;
+    for (size_t i = 0, n; i < first; i += n ? n : 1) {
+        n = separator_length(by, line, i, first);
+        separators += n > 0;
+    }
+    return (by == BY_TAB && separators) || (by == BY_BORDER && separators > 1);
+}
+
 /* Begins a table if the line names columns and has no numbers. */
 static bool name_columns(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
 {
@@ -304,6 +315,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         page->separator = by;
         page->n_columns = cells.n;
         page->first_from = cells.cell[0].from;
+        page->has_corner = is_corner((enum separator)by, line, cells.cell[0].at);
         page->joined = false;
         page->label[0] = '\0';
         return true;
@@ -371,11 +383,28 @@ static size_t below(const struct cells *cells, size_t from, size_t to)
     return found;
 }
 
-/* Whether a table with borders or tabs has one more column in front, whose name is empty: a data frame's to_markdown(), Cornac. */
-static bool names_rows(const struct printed_page *page, const struct cells *cells)
+/* Whether the cell is a name, and not a value or a sign that there is none. */
+static bool is_label(const char *cell, size_t length)
+{
+    static const char *const none[] = {"nan", "inf", "none", "null", "n/a", "na"};
+    bool is = false;
+    for (size_t i = 0; i < length; i++)
+        is = is || (cell[i] | 32) >= 'a';
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        is = is && (length != strlen(none[i]) || strncasecmp(cell, none[i], length) != 0);
+    return is && !looks_like_number(cell, length);
+}
+
+/*
+ * Whether a table with borders or tabs has one more column in front, whose name is empty: a data frame's to_markdown(), Cornac. Without
+ * an empty cell in front of the names, a number is the value of the first name, and what is one more is behind the last:
+ * `0.5 | 0.4 | saved`.
+ */
+static bool names_rows(const struct printed_page *page, const struct cells *cells, const char *line)
 {
     return (page->separator == BY_BORDER || page->separator == BY_TAB) && cells->n == page->n_columns + 1 &&
-           cells->cell[0].to <= page->first_from;
+           cells->cell[0].to <= page->first_from &&
+           (page->has_corner || is_label(line + cells->cell[0].at, cells->cell[0].length));
 }
 
 /*
@@ -387,7 +416,7 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
     split(cells, (enum separator)page->separator, line, length);
     *by_position = false;
     if (page->separator < BY_WIDE_BLANK) /* one more: their names or numbers, in a column without a name */
-        return cells->n == page->n_columns || names_rows(page, cells);
+        return cells->n == page->n_columns || names_rows(page, cells, line);
     bool same = cells->n == page->n_columns;
     for (size_t i = 0; i < cells->n && same; i++) { /* `1.0 0.5` is two cells, however wide the other gaps are */
         size_t n = 0, digits = 0;
@@ -486,7 +515,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
                 .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
             int column = page->places[i].column;
             size_t k = by_position ? below(&cells, page->places[i].from, page->places[i].to) : column >= 0 ? (size_t)column : 0;
-            k += !by_position && names_rows(page, &cells);
+            k += !by_position && names_rows(page, &cells, line);
             if (column == NOT_HERE || k == cells.n ||
                 !metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
                 continue;

@@ -37,6 +37,7 @@ struct printed_page {
     int separator;                    /* of the table's columns */
     size_t n_columns;                 /* 0: no table */
     size_t first_from;   /* the character at which the first of the names begins */
+    bool has_corner;     /* an empty cell is in front of the first name */
     bool joined;                      /* the names are in two lines */
     struct {
         int column;                   /* -1: not in the table; -2: two columns have this name */

@@ -127,7 +127,7 @@ struct table {
 
 /*
  * A table of two columns whose first line has a step and a number has no names: TorchRL's CSVLogger writes one for each metric, and the
- * path behind scalars/ is its name. The first line is a value then.
+ * path from scalars/ on is its name. The first line is a value then.
  */
 static void find_unnamed(struct table *t)
 {
@@ -205,10 +205,9 @@ static char delimiter(const char *bytes, size_t length)
 
 const char *step_file_scalars(const char *path)
 {
-    static const char directory[] = "scalars/";
     const char *metric = "";
-    for (const char *at = path; cli_ends_with(path, ".csv") && (at = strstr(at, directory)); at++)
-        metric = at == path || at[-1] == '/' ? at + sizeof directory - 1 : metric;
+    for (const char *at = path; cli_ends_with(path, ".csv") && (at = strstr(at, "scalars/")); at++)
+        metric = at == path || at[-1] == '/' ? at : metric;
     return metric;
 }
 

@@ -9,7 +9,8 @@
  *     .json, .jsonl, or a file that begins with { or [
  *               JSON: an object, or one object a line or in a list for each step (trainer_state.json, result.json of Ray, metrics.jsonl).
  *               A member b of a member a is a/b; a list of numbers is a curve, and the objects of a list are steps
- *     others    a table. Without names, in a directory `scalars`, its lines are steps and values of the metric that the path names
+ *     others    a table. Without names, in a directory `scalars`, its lines are steps and values of the metric that the path names,
+ *               which is scalars/NAME then
  */
 #pragma once
 
@@ -26,5 +27,5 @@ typedef void step_file_take(void *context, const char *name, double value);
 bool step_file_read(const char *path, const char *bytes, size_t length, step_file_take *take, void *context, char *why,
                     size_t size);
 
-/* The path below `scalars/` of a .csv file, which is the name of its only metric and .csv; "" for other files. */
+/* The path of a .csv file from its last directory `scalars` on, which is the name of its only metric and .csv; "" for other files. */
 const char *step_file_scalars(const char *path);

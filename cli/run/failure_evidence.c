@@ -17,15 +17,17 @@
 #include "support/environment.h"
 #include "trial/trial_label.h"
 
-enum { LINES_MAX = 4096, WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
+/* A report may be anywhere in the last NEAR_BYTES and NEAR_MAX lines, and above them if nothing but its own frames follows it. */
+enum { LINES_MAX = 4096, NEAR_MAX = 512, NEAR_BYTES = 16384 };
+enum { WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
 
 struct lines {
-    char *at[LINES_MAX];             /* the latest lines of the output */
-    const char *prefix[LINES_MAX];   /* what a launcher wrote in front; NULL: nothing */
+    char *at[LINES_MAX]; /* the latest lines of the output */
+    const char *prefix[LINES_MAX]; /* what a launcher wrote in front; NULL: nothing */
     unsigned char prefix_n[LINES_MAX], boxed[LINES_MAX];
-    bool progress[LINES_MAX];        /* the line holds a step or a metric */
+    bool progress[LINES_MAX]; /* the line holds a step or a metric */
     size_t n;
-    bool by_signal;                  /* a signal ended the program, so its last line need not say why */
+    bool by_signal; /* a signal ended the program, so its last line need not say why */
 };
 
 /* How sure it is that a report is about the end of the program. */
@@ -148,25 +150,60 @@ static bool is_repeated_frame(const struct lines *lines, size_t i)
     return is;
 }
 
-/* A progress bar ends its line with a carriage return, so that counts as a line end too. Empty lines separate paragraphs. */
-static void split(struct lines *lines, char *text)
+/* Whether line i is a part of the stacks that Java, Node, Go and Python's faulthandler list below a report, or says nothing. */
+static bool is_of_stack(const struct lines *lines, size_t i)
 {
+    static const char *const words[] = {"...additional frames ", "Caused by: ", "goroutine ", "created by ", "Thread 0x",
+                                        "Current thread 0x",     "exit status "},
+                             *const indented[] = {"at ", "... ", "Suppressed: ", "File \""};
+    const char *line = unindented(lines->at[i]), *below = i + 1 < lines->n ? lines->at[i + 1] : "";
+    bool is = !*line || (*lines->at[i] == '\t' && strstr(line, ".go:"));
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        is = is || begins(line, words[k]);
+    for (size_t k = 0; k < sizeof indented / sizeof *indented; k++)
+        is = is || (line > lines->at[i] && begins(line, indented[k]));
+    const size_t n = strlen(line);
+    return is || (n && line[n - 1] == ')' && *below == '\t' && strstr(below, ".go:")); /* main.f(..), and its place below */
+}
+
+/* Drops all but the lines from i on. */
+static void keep_from(struct lines *lines, size_t i)
+{
+    const size_t keep = lines->n - i;
+    lines->n = keep;
+    memmove(lines->at, lines->at + i, keep * sizeof *lines->at);
+    memmove(lines->prefix, lines->prefix + i, keep * sizeof *lines->prefix);
+    memmove(lines->prefix_n, lines->prefix_n + i, keep);
+    memmove(lines->boxed, lines->boxed + i, keep);
+}
+
+/* Drops the lines far above the end, except the stacks that reach down to it and what is right above those. */
+static void keep_near(struct lines *lines, const char *near)
+{
+    size_t stack = lines->n, i = 0;
+    while (stack > 0 && is_of_stack(lines, stack - 1))
+        stack--;
+    stack -= stack < FEW ? stack : FEW;
+    while (i < lines->n && i < stack && (lines->n - i > NEAR_MAX || lines->at[i] < near))
+        i++;
+    keep_from(lines, i);
+}
+
+/* A progress bar ends its line with a carriage return, so that counts as a line end too. Empty lines separate paragraphs. */
+static void split(struct lines *lines, char *text, size_t length)
+{
+    const char *near = text + (length > NEAR_BYTES ? length - NEAR_BYTES : 0);
     for (char *line; (line = strsep(&text, "\n\r"));) {
         plain(line);
-        if (lines->n == LINES_MAX) {
-            size_t keep = LINES_MAX / 2;
-            lines->n = keep;
-            memmove(lines->at, lines->at + keep, keep * sizeof *lines->at);
-            memmove(lines->prefix, lines->prefix + keep, keep * sizeof *lines->prefix);
-            memmove(lines->prefix_n, lines->prefix_n + keep, keep);
-            memmove(lines->boxed, lines->boxed + keep, keep);
-        }
+        if (lines->n == LINES_MAX)
+            keep_from(lines, LINES_MAX / 2);
         size_t n = prefix_length(line), i = lines->n++;
         lines->prefix[i] = n ? line : NULL;
         lines->prefix_n[i] = (unsigned char)n;
         lines->at[i] = unframed(line + n + (n && line[n] == ' '), &lines->boxed[i]);
         lines->n -= is_repeated_frame(lines, i);
     }
+    keep_near(lines, near);
     for (size_t i = 0; i < lines->n; i++)
         learn_prefix(lines, i);
 }
@@ -212,14 +249,26 @@ static bool begins_with_error(const char *line)
            (name >= 9 && line[name] == ':' && strncmp(line + name - 9, "Exception", 9) == 0);
 }
 
+/* Whether the line ends with what was done about it: `.., ignored`, `.. (skipped)`, `.. (using -E)`. */
+static bool is_set_aside(const char *line)
+{
+    const char *comma = strrchr(line, ','), *bracket = strrchr(line, '(');
+    const char *last = comma && (!bracket || bracket < comma) ? unindented(comma + 1) : bracket ? bracket + 1 : "";
+    if (begins(last, "ignored") || begins(last, "skipped"))
+        return strspn(last + strlen("ignored"), ").!") == strlen(last) - strlen("ignored");
+    return begins(last, "using ") && strchr(last, ')') == last + strlen(last) - 1;
+}
+
 /*
  * Whether the line is a warning of what is at `what` in it: `Warning: ..`, the level of a log as in `10:00 [WARN] ..`, or Python's
- * `x.py:3: UserWarning: ..`, in front of it.
+ * `x.py:3: UserWarning: ..`, in front of it, or a remark at its end that nothing follows from it.
  */
 static bool is_warning(const char *line, const char *what)
 {
     static const char *const levels[] = {"warning", "warn"};
     line = unindented(line);
+    if (is_set_aside(line))
+        return !begins_with_error(line);
     bool is = begins(line, "W ") || (*line == 'W' && strspn(line + 1, "0123456789") == 4); /* of glog */
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         for (const char *at = line; !is && (at = strcasestr(at, levels[i])) && (!what || at < what); at++) {
@@ -255,7 +304,8 @@ static bool says_it_goes_on(const char *line)
 static bool went_on(const struct lines *lines, size_t i, const char *what, enum lineage_cause cause)
 {
     const char *line = lines->at[i];
-    const bool goes_on = says_it_goes_on(line) && !begins_with_error(line), missing = cause == LINEAGE_CAUSE_MISSING;
+    const bool goes_on = says_it_goes_on(line) && !begins_with_error(line),
+               missing = cause == LINEAGE_CAUSE_MISSING || cause == LINEAGE_CAUSE_UNKNOWN;
     bool on = is_warning(line, what) || (missing && goes_on);
     while (!on && (missing || goes_on) && ++i < lines->n)
         on = lines->progress[i];
@@ -766,7 +816,8 @@ static bool find_arguments(struct found *found, const struct lines *lines)
         bool lacks;
         if (strncasecmp(line, "usage:", 6) == 0 || begins(line, "Usage of ") || (begins(line, "Try '") && strstr(line, "help")))
             usage = i;
-        bool named = cli_cause_words(line, &cause, &lacks) && cause == LINEAGE_CAUSE_ARGUMENTS;
+        const char *words = cli_cause_words(line, &cause, &lacks);
+        bool named = words && cause == LINEAGE_CAUSE_ARGUMENTS && !is_warning(line, words);
         bool error =
             usage != SIZE_MAX && usage < i && (strstr(line, ": error: ") || begins(line, "error: ") || begins(line, "Error: "));
         if (!named && !error)
@@ -977,14 +1028,26 @@ static bool is_near_end(const struct lines *lines, size_t i)
     return rest < FEW;
 }
 
+/* `sh: 1: Syntax error: "(" unexpected`, `awk: line 1: syntax error at or near }`, `^ syntax error` of gawk; not a count or a rate of them. */
+static bool says_syntax_error(const char *line)
+{
+    static const char *const behind[] = {" near ", " at ", ": ", ", "};
+    const char *at = strcasestr(line, "syntax error"), *end = at ? at + strlen("syntax error") : "";
+    const bool led = at && at > line + 1 && at[-1] == ' ' && strchr(":^", at[-2]);
+    bool says = led && !*end;
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
+        says = says || (led && begins(end, behind[i]));
+    return says;
+}
+
 /*
  * A line whose words name a cause, or that begins with the name of an error. The last one counts. What the machine lacks ended the
  * program only if it did not go on after it said so.
  */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory", "syntax error",
-                                        "Permission denied", "unbound variable",    "exec format error",         "Syntax error"};
+    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory",
+                                        "Permission denied", "unbound variable",    "exec format error"};
     enum lineage_cause cause;
     bool lacks;
     for (size_t i = lines->n; i-- > 0;) {
@@ -992,6 +1055,7 @@ static bool find_line(struct found *found, const struct lines *lines)
         size_t name = strcspn(line, ":");
         bool named = line[name] == ':' && name >= 5 && name < 60 && !memchr(line, ' ', name) &&
                      (strncasecmp(line + name - 5, "error", 5) == 0 || strncasecmp(line, "fatal", 5) == 0);
+        named = named || (says_syntax_error(line) && !is_warning(line, NULL));
         for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
             named = strstr(line, parts[k]) != NULL;
         const char *words = cli_cause_words(line, &cause, &lacks);
@@ -1177,7 +1241,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
     }
-    if (!outcome->cause && found->importing) {
+    if (!outcome->cause && !outcome->lacks && found->importing) {
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
     }
@@ -1188,7 +1252,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     bool by_kill = false;
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++)
         by_kill = by_kill || strstr(found->what, kills[i]);
-    if (!outcome->cause && found->strength != A_LAUNCHER && !by_kill)
+    if (!outcome->cause && !outcome->lacks && found->strength != A_LAUNCHER && !by_kill)
         outcome->cause = LINEAGE_CAUSE_CODE;
     else if (!outcome->cause && number && number != 9 && number != 15)
         outcome->cause = LINEAGE_CAUSE_CODE;
@@ -1219,7 +1283,7 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     for (size_t i = 0; i < n; i++)
         copy[i] = text[i] ? text[i] : ' ';
     copy[n] = '\0';
-    split(&lines[0], copy);
+    split(&lines[0], copy, n);
     for (size_t i = 0; i < lines[0].n; i++)
         lines[0].progress[i] = is_progress(lines[0].at[i], asked);
     trial_label_status(status, sizeof status, outcome->exit_status);

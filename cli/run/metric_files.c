@@ -284,24 +284,26 @@ static void give(const struct metric_files *files, const char *name, const char 
 
 /* ---- names of files that programs write ---- */
 
-/* In order of trust: event files of TensorBoard have numbers of single precision. */
+/*
+ * In order of trust: event files of TensorBoard have numbers of single precision. `scalars/` is a directory with a .csv file without names
+ * for each metric, of TorchRL.
+ */
 static const char *const kinds[] = {
     "trainer_state.json", "metrics.csv",  "results.csv",  "progress.csv",     "evaluations.npz",   "result.json",
     "metrics.jsonl",      "metrics.json", "scalars.json", "all_results.json", "eval_results.json", "summary.csv",
     "history.csv",        "log.csv",      "loss.tsv",     "train_log.txt",    "trainer_log.jsonl", "progress.txt",
-    "scores.txt",         "log.txt",      "scalars", /* a directory with a .csv file for each metric, of TorchRL */
-    "mlflow.db",          "mlruns",       ".wandb",       ".tfevents."};
-enum { N_KINDS = sizeof kinds / sizeof *kinds, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
+    "scores.txt",         "log.txt",      "mlflow.db",    "mlruns",           "scalars/",          ".wandb",
+    ".tfevents."};
+enum { N_KINDS = sizeof kinds / sizeof *kinds, SCALARS = N_KINDS - 3, WANDB = N_KINDS - 2, TENSORBOARD = N_KINDS - 1 };
 
 static size_t kind_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const char *file = *step_file_scalars(path) ? "scalars" : name;
     size_t i = 0;
-    while (i < WANDB && strcmp(file, kinds[i]) != 0)
+    while (i < SCALARS && strcmp(name, kinds[i]) != 0)
         i++;
-    if (i == WANDB && !cli_ends_with(name, ".wandb"))
-        i = strstr(name, kinds[TENSORBOARD]) ? TENSORBOARD : N_KINDS;
+    if (i == SCALARS && !*step_file_scalars(path))
+        i = cli_ends_with(name, ".wandb") ? WANDB : strstr(name, kinds[TENSORBOARD]) ? TENSORBOARD : N_KINDS;
     return i;
 }
 
@@ -451,7 +453,8 @@ static void search_below(struct search *search, const char *root, const struct s
     FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     FTSENT *entry;
     for (size_t n = 0; tree && n < ENTRIES_MAX && (entry = fts_read(tree)); n++) {
-        size_t kind = kind_of(entry->fts_path);
+        /* What the directories above are named says nothing about the file. */
+        size_t kind = kind_of(entry->fts_path + (entry->fts_level > 0 ? strlen(root) : 0));
         bool is_runs = entry->fts_info == FTS_D && kind < N_KINDS && strcmp(kinds[kind], "mlruns") == 0;
         if (is_runs || (entry->fts_info == FTS_D && is_skipped(entry, store)))
             fts_set(tree, entry, FTS_SKIP);
@@ -492,6 +495,8 @@ static void read_candidates(struct search *search, const struct metric_files *fi
         char why[HISTORY_WHY_MAX];
         struct found found = begin(files, score, score);
         bool has = read_file(&found, search->list[i].path, files, true, why) && isfinite(found.value.value);
+        /* A table with names in a directory `scalars` is of the program's own making: nobody knows what its columns are. */
+        has = has && (search->list[i].kind != SCALARS || strncmp(found.name, kinds[SCALARS], strlen(kinds[SCALARS])) == 0);
         if (has) {
             search->list[n] = search->list[i];
             strcpy(search->list[n].name, found.name);

@@ -14,6 +14,10 @@ static const struct {
     const char *words[96];
 } causes[] = {
     {LINEAGE_CAUSE_CODE, false, {"Input X contains NaN", "Input y contains NaN"}}, /* of scikit-learn, about the data of a fit */
+    /* Nothing is missing, and no memory is lacking: a library that is loaded too late, and Slurm. */
+    {LINEAGE_CAUSE_UNKNOWN,
+     true,
+     {"in static TLS block", "srun: error: Unable to allocate resources: ", "batch job submission failed: "}},
     {LINEAGE_CAUSE_MISSING,
      true,
      {"ModuleNotFoundError",
@@ -22,7 +26,6 @@ static const struct {
       "Cannot find package",
       "error while loading shared libraries",
       "cannot open shared object file",
-      "in static TLS block", /* of a library that is loaded too late; no memory is lacking */
       "no CUDA-capable device",
       "CUDA driver version is insufficient",
       "Found no NVIDIA driver",
@@ -90,8 +93,6 @@ static const struct {
       "no rule to make target",
       "could not find an executable",
       "not enough slots available",
-      "Unable to allocate resources: ", /* of Slurm */
-      "job submission failed: ",
       "failed to run command",
       "there is no package called",
       "LoadError: cannot load such file",
@@ -255,7 +256,8 @@ static const struct {
     {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
     {LINEAGE_CAUSE_TIME,
      false,
-     {"DUE TO TIME LIMIT", "TimeoutExpired: ", "before timing out", "walltime", "time limit", "SIGXCPU", "CPU time limit"}},
+     {"DUE TO TIME LIMIT", "TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU",
+      "CPU time limit"}},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 

@@ -87,7 +87,7 @@ enum lineage_cause trial_label_cause(const struct trial_results *results, const 
         cli_cause_words(outcome->text, &cause, &lacks);
     if (cause != LINEAGE_CAUSE_UNKNOWN)
         return cause;
-    if (outcome->end == TRIAL_FAILED && !outcome->unexplained)
+    if (outcome->end == TRIAL_FAILED && !outcome->unexplained && !outcome->lacks)
         return LINEAGE_CAUSE_CODE;
     return cause_of_signal(outcome->end == TRIAL_SIGNALLED ? outcome->signal : outcome->exit_status - SHELL_SIGNAL);
 }

@@ -116,6 +116,10 @@ gives val_loss 0.43 '' <markdown
 gives acc 0.9 '' <markdown
 printf '\tval_loss\tacc\n0\t0.5\t0.8\n1\t0.43\t0.9\n' | gives acc 0.9 ''
 printf '    |    MAE |   RMSE |\n--- + ------ + ------ +\nMF  | 1.6221 | 1.7064 |\nBPR | 2.1422 | 2.3699 |\n' | gives RMSE 1.7064 'rows with different labels'
+# A remark behind the row is none.
+printf '    loss\tacc\n0.5\t0.4\tbest\n' | gives loss '' ''
+printf '        loss | acc\n0.5 | 0.4 | saved\n' | gives loss '' ''
+printf '        loss | acc\nnan | 0.4 | saved\n' | gives loss '' ''
 # Quantiles among the names of columns: numpyro 0.22, and Stan as R prints it.
 printf '                mean       std    median      5.0%%     95.0%%     n_eff\n        mu      0.94      0.22      0.95      0.65      1.25     36.06\n' >summary
 gives mean 0.94 '' <summary
@@ -126,9 +130,11 @@ printf 'acc  91%%  f1  88%%\n' | gives acc 91.0 ''
 printf 'acc top1 91%% 98%%\nacc: 0.5\n' | gives acc 0.5 ''
 # Fractions whose quotient is in parentheses: MNIST of PyTorch's examples, CRFsuite 0.12, DSPy 3.4.
 printf 'Test set: Average loss: 0.0456, Accuracy: 9850/10000 (98%%)\n' | gives accuracy 0.985 ''
+printf 'accuracy: 45/60 = 75%%\n' | gives accuracy 0.75 ''
+printf 'accuracy: 4/4 (1.0)\n' | gives accuracy 1.0 ''
 printf 'Item accuracy: 47 / 50 (0.9400)\n' | gives 'Item accuracy' 0.94 ''
 printf 'Average Metric: 3.00 / 4 (75.0%%): 100%%|████| 4/4\n' | gives 'Average Metric' 0.75 ''
-for not in 'accuracy: 9850/10000 (97%%)' 'accuracy: 45/60 (best 50)' 'accuracy: 3/4 (12)' 'accuracy: 3/0 (0)' 'accuracy: 3/4 (0.75'; do
+for not in 'accuracy: 9850/10000 (97%%)' 'accuracy: 45/60 (best 50)' 'accuracy: 45/60 (1)' 'accuracy: 3/4 (0)' 'accuracy: 3/4 (12)' 'accuracy: 45/60 = 90%%' 'accuracy: 3/0 (0)' 'accuracy: 3/4 (0.75'; do
     printf "$not\n" | gives accuracy '' 'the number is a fraction'
 done
 # AutoGluon 1.5's leaderboard: a data frame with an index, whose rows have a name behind it.
@@ -262,6 +268,13 @@ mkdir -p scalars/eval
 printf '0,0.5\n1,0.25\n' | left val_loss scalars/eval/val_loss.csv 0.25
 run run -C scalars-found --direction lower -m val_loss --no-refs -- sh -c "printf '0,0.5\n1,0.25\n' >scalars/eval/val_loss.csv" </dev/null
 must_have err 'val_loss 0.25 is read from scalars/eval/val_loss.csv'
+# A file of another kind stays one, a table with names there is not taken, and a directory `scalars` above the store says nothing.
+run run -C scalars-named --direction lower -m val_loss --no-refs -- sh -c "printf 'step,val_loss\n1,0.5\n' >scalars/metrics.csv
+printf 'id,val_loss\n1,0.5\n2,9.5\n' | tee scalars/val_loss.csv >scalars/predictions.csv; rm -r scalars/eval" </dev/null
+must_have err 'val_loss 0.5 is read from scalars/metrics.csv'
+run run -C scalars/w --direction lower -m val_loss --no-refs -- sh -c 'printf "id,val_loss\n1,0.5\n2,9.5\n" >"$0/predictions.csv"
+printf "0,7\n" >"$0/val_loss.csv"' '{workdir}' </dev/null
+must_have err 'exit 0 without a score: looked for'
 rm -r scalars
 printf '0,0.5\n1,0.25\n' >unnamed.csv
 run run --dry-metrics /dev/null --metric-file val_loss=unnamed.csv </dev/null

@@ -211,22 +211,38 @@ import fieldkit.lineage
 print(fieldkit.lineage.__name__, sys.argv[1:], FailureLabel.KEEP.value, __name__)
 """
 
+INSIDE = "print(fieldkit.LineageStore.__module__, fieldkit.loop.LineageStore.__module__)\n"
+
 
 @pytest.mark.parametrize("installed", [False, True])
 def test_a_program_runs_unchanged_with_this_module_as_fieldkit_lineage(tmp_path, installed):
     (tmp_path / "program.py").write_text(PROGRAM)
     if installed:  # another module of an installed fieldkit stays
         (tmp_path / "fieldkit").mkdir()
-        (tmp_path / "fieldkit/__init__.py").write_text("")
+        (tmp_path / "fieldkit/__init__.py").write_text("from .lineage import LineageStore\nfrom . import loop\n")
+        (tmp_path / "fieldkit/loop.py").write_text("from .lineage import LineageStore\n")
         (tmp_path / "fieldkit/lineage.py").write_text("raise SystemExit('the original')")
         (tmp_path / "fieldkit/other.py").write_text("here = 1")
-        (tmp_path / "program.py").write_text(PROGRAM + "import fieldkit.other; print(fieldkit.other.here)\n")
+        (tmp_path / "program.py").write_text(PROGRAM + "import fieldkit.other; print(fieldkit.other.here)\n" + INSIDE)
     run = [sys.executable, "-m", "lineage.fieldkit"]
     done = subprocess.run([*run, tmp_path / "program.py", "a", "-b"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["lineage.fieldkit ['a', '-b'] keep __main__"] + ["1"] * installed
+    assert done.stdout.splitlines() == ["lineage.fieldkit ['a', '-b'] keep __main__"] + ["1", "lineage.fieldkit lineage.fieldkit"] * installed
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "usage: " in done.stderr
+
+
+def test_a_fieldkit_that_fails_leaves_nothing_behind(tmp_path):
+    (tmp_path / "fieldkit.py").write_text("import not_there_at_all")
+    text = """
+import sys, lineage.fieldkit
+try:
+    lineage.fieldkit.replace_fieldkit()
+except ModuleNotFoundError as error:
+    print(error.name, "fieldkit.lineage" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["not_there_at_all", "False"], done.stderr
 
 
 def test_a_fieldkit_that_is_loaded_already_is_not_replaced():

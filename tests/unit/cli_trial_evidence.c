@@ -116,6 +116,21 @@ static void every_language_names_its_error(void **state)
         {"RuntimeError: No CUDA GPUs are available\n", "RuntimeError: No CUDA GPUs are available", 1, LINEAGE_CAUSE_MISSING},
         {"sh: 1: nvcc: not found\n", "sh: 1: nvcc: not found", 127, LINEAGE_CAUSE_MISSING},
         {"key: not found\n", "key: not found", 1, LINEAGE_CAUSE_CODE},
+        /* neither a remark nor a warning says why the program ended */
+        {"0 syntax errors found\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"syntax error rate: 0.12\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"WARN tokenizer: Syntax error in sample 17, skipped\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"INFO tokenizer: Syntax error in sample 17\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"sed: illegal option -- r (using -E)\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"TimeoutExpired: probing nvidia-smi, ignored\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"30 s left before timing out\n", "", 1, LINEAGE_CAUSE_UNKNOWN},
+        {"RuntimeError: Unable to allocate resources: 40 GiB of device memory\n",
+         "RuntimeError: Unable to allocate resources: 40 GiB of device memory", 1, LINEAGE_CAUSE_MEMORY},
+        {"sh: 3: Syntax error: end of file unexpected\n", "sh: 3: Syntax error: end of file unexpected", 2, LINEAGE_CAUSE_CODE},
+        {"awk: cmd. line:1: {print $1\nawk: cmd. line:1:          ^ syntax error\n", "awk: cmd. line:1:          ^ syntax error",
+         1, LINEAGE_CAUSE_CODE},
+        {"bash: -c: line 1: syntax error near unexpected token `)'\n", "bash: -c: line 1: syntax error near unexpected token `)'",
+         2, LINEAGE_CAUSE_CODE},
         {"./train: error while loading shared libraries: libcudart.so.12: cannot open shared object file\n",
          "./train: error while loading shared libraries: libcudart.so.12: cannot open shared object file", 127,
          LINEAGE_CAUSE_MISSING},
@@ -169,6 +184,35 @@ static void every_language_names_its_error(void **state)
         struct trial_outcome outcome = read_text(cases[i].text, strlen(cases[i].text), cases[i].exit_status);
         if (strcmp(outcome.evidence, cases[i].evidence) != 0 || outcome.cause != cases[i].cause)
             fail_msg("'%s' gives '%s' (%d)", cases[i].text, outcome.evidence, (int)outcome.cause);
+    }
+}
+
+/* What the program handled long ago is not the reason of its end, whatever it said then. */
+static void an_old_report_is_not_the_reason(void **state)
+{
+    static const struct {
+        const char *old, *end, *evidence;
+    } cases[] = {
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import flash_attn\n"
+         "ModuleNotFoundError: No module named 'flash_attn'\nusing the slow path\n",
+         "assert failed: rows > 0\n", "assert failed: rows > 0"},
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nValueError: optional cache is broken\n",
+         "ERROR: dataset has no rows left\n", "ERROR: dataset has no rows left"},
+        {"CUDA out of memory, halving the batch\n", "", ""},
+        {"panic: no cache\n\ngoroutine 1 [running]:\nmain.main()\n\t/w/a.go:6 +0xab\n", "fatal error: no rows\n",
+         "fatal error: no rows"},
+    };
+    char text[65536];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = (size_t)sprintf(text, "%s", cases[i].old);
+        for (int k = 0; k < 1500; k++)
+            n += (size_t)sprintf(text + n, "at the row %d\n", k);
+        n += (size_t)sprintf(text + n, "%s", cases[i].end);
+        const struct trial_outcome outcome = read_text(text, n, 1);
+        assert_string_equal(outcome.evidence, cases[i].evidence);
+        assert_int_equal(outcome.cause, *cases[i].evidence ? LINEAGE_CAUSE_CODE : LINEAGE_CAUSE_UNKNOWN);
+        assert_false(outcome.lacks);
     }
 }
 
@@ -264,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_language_names_its_error),
                                        cmocka_unit_test(programs_are_read_as_the_table_says),
+                                       cmocka_unit_test(an_old_report_is_not_the_reason),
                                        cmocka_unit_test(prefixes_are_read_through), cmocka_unit_test(hostile_output_is_bounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -347,14 +347,16 @@ def replace_fieldkit() -> None:
     loaded = sys.modules.get("fieldkit.lineage")
     if loaded is not None and loaded is not module:
         raise RuntimeError("fieldkit.lineage has been imported already; call replace_fieldkit() before")
+    sys.modules["fieldkit.lineage"] = module  # before the package is imported, which may import its names from there
     try:
         package = importlib.import_module("fieldkit")
-    except ModuleNotFoundError as error:
-        if error.name != "fieldkit":
+    except BaseException as error:
+        if not isinstance(error, ModuleNotFoundError) or error.name != "fieldkit":
+            if loaded is None:
+                del sys.modules["fieldkit.lineage"]
             raise
         package = sys.modules["fieldkit"] = types.ModuleType("fieldkit", "lineage.fieldkit in place of fieldkit, which is not installed.")
         package.__path__ = []
-    sys.modules["fieldkit.lineage"] = module
     setattr(package, "lineage", module)
 
 
