@@ -34,6 +34,7 @@ python3 -u -c 'import urllib.request as u
 for line in u.urlopen(open("address").read().strip() + "events"): print(line.decode(), end="")' >events 2>/dev/null &
 listener=$!
 until_has "$fetch" '<html'
+until_has 'cat events' ': here' # a listener that comes after a change hears of the next one
 must_run -C "$uri" append --status keep --core-metric 2.0 --hypothesis the-first-row
 until_has "$fetch" the-first-row
 until_has 'cat events' 'event: rows'
