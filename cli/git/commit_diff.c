@@ -54,11 +54,31 @@ static char *ask_scratch(struct repository *r, const char *const *words, size_t 
     return text;
 }
 
-/* plans: the files of the nights that ran the trials; NULL: none, "": the trial read it, so it is code. */
-static char *diff(struct repository *r, const char *from, const char *to, const char *const plans[2], size_t file_max,
+enum { PLANS = 2, PATHSPEC_MAX = PATH_MAX + 32 };
+
+/* The files of the nights that ran the two trials, to be left out; NULL: none. If a trial read its own (""), none is left out. */
+static void find_plans(const char *plans[PLANS], const json_t *from, const json_t *to)
+{
+    plans[0] = json_string_value(json_object_get(from, "plan"));
+    plans[1] = json_string_value(json_object_get(to, "plan"));
+    if ((plans[0] && !*plans[0]) || (plans[1] && !*plans[1]))
+        plans[0] = plans[1] = NULL;
+}
+
+/* Appends pathspecs of the plans, with this magic, at words[n]. Returns the number of words. */
+static size_t add_plans(const char **words, size_t n, char texts[PLANS][PATHSPEC_MAX], const char *magic,
+                        const char *const plans[PLANS])
+{
+    for (size_t i = 0; i < PLANS; i++)
+        if (plans[i] && snprintf(texts[i], PATHSPEC_MAX, ":(top,%s)%s", magic, plans[i]) > 0)
+            words[n++] = texts[i];
+    return n;
+}
+
+static char *diff(struct repository *r, const char *from, const char *to, const char *const plans[PLANS], size_t file_max,
                   size_t *length)
 {
-    char big[64], pathspecs[2][PATH_MAX + 32];
+    char big[64], pathspecs[PLANS][PATHSPEC_MAX];
     const char *words[16] = {"-c",
                              big,
                              "diff",
@@ -72,13 +92,16 @@ static char *diff(struct repository *r, const char *from, const char *to, const 
                              to,
                              "--",
                              ":(top)"};
-    size_t n = 13;
     snprintf(big, sizeof big, "core.bigFileThreshold=%zu", file_max);
-    const bool read = (plans[0] && !*plans[0]) || (plans[1] && !*plans[1]);
-    for (size_t i = 0; i < 2; i++)
-        if (plans[i] && !read && snprintf(pathspecs[i], sizeof pathspecs[i], ":(top,exclude,literal)%s", plans[i]) > 0)
-            words[n++] = pathspecs[i];
+    add_plans(words, 13, pathspecs, "exclude,literal", plans);
     return ask_scratch(r, words, length);
+}
+
+/* Finds the repository of one of the two trials that has the commits of both. */
+static bool find_of_both(struct repository *r, const json_t *from, const json_t *to)
+{
+    const char *a = code_of(from), *b = code_of(to);
+    return r && a && b && (find(r, to, a, b) || find(r, from, a, b));
 }
 
 /*
@@ -108,17 +131,14 @@ bool commit_lacks(const json_t *git, const json_t *parent)
 
 bool commit_plan_differs(const json_t *from, const json_t *to)
 {
-    const char *a = code_of(from), *b = code_of(to),
-               *const plan[] = {json_string_value(json_object_get(from, "plan")), json_string_value(json_object_get(to, "plan"))};
-    char paths[2][PATH_MAX + 32];
+    const char *plans[PLANS], *a = code_of(from), *b = code_of(to);
+    char pathspecs[PLANS][PATHSPEC_MAX];
     const char *words[10] = {"diff", "--name-only", "--end-of-options", a, b, "--"};
     struct repository *r = calloc(1, sizeof *r);
     char *text = NULL;
-    size_t n = 6, length = 0;
-    for (size_t i = 0; i < 2; i++)
-        if (plan[i] && *plan[i] && snprintf(paths[i], sizeof paths[i], ":(top,literal)%s", plan[i]) > 0)
-            words[n++] = paths[i];
-    if (n > 6 && r && a && b && strcmp(a, b) != 0 && (find(r, to, a, b) || find(r, from, a, b)))
+    size_t length = 0;
+    find_plans(plans, from, to);
+    if (add_plans(words, 6, pathspecs, "literal", plans) > 6 && a && b && strcmp(a, b) != 0 && find_of_both(r, from, to))
         text = ask_scratch(r, words, &length);
     free(text);
     free(r);
@@ -127,15 +147,14 @@ bool commit_plan_differs(const json_t *from, const json_t *to)
 
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length)
 {
-    const char *a = code_of(from), *b = code_of(to);
-    const char *const plans[] = {json_string_value(json_object_get(from, "plan")),
-                                 json_string_value(json_object_get(to, "plan"))};
+    const char *plans[PLANS], *a = code_of(from), *b = code_of(to);
     struct repository *r = calloc(1, sizeof *r);
     char *text = NULL;
     *length = 0;
+    find_plans(plans, from, to);
     if (a && b && strcmp(a, b) == 0)
         text = strdup("");
-    else if (r && a && b && (find(r, to, a, b) || find(r, from, a, b)))
+    else if (find_of_both(r, from, to))
         text = diff(r, a, b, plans, file_max, length);
     free(r);
     return text;

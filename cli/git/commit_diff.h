@@ -13,7 +13,7 @@
  */
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length);
 
-/* Whether the file of a night that commit_diff leaves out differs. */
+/* Whether commit_diff leaves out the file of a night that differs. */
 bool commit_plan_differs(const json_t *from, const json_t *to);
 
 /* Whether the code of a trial that is about to run does not contain the code of its parent: both are objects of run.json, with the

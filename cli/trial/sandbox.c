@@ -303,7 +303,7 @@ static bool hide(const char *const *hidden)
     return good;
 }
 
-/* Clones the mount of each writable path, before everything becomes read-only; -1: there is no such directory or file. */
+/* Clones the mount of each writable path, before everything becomes read-only. It is -1 if the path does not exist. */
 static bool clone_writable(const char *const *writable, int *clones, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

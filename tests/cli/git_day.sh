@@ -390,6 +390,10 @@ must_lack out '{x}'
 sed 's/"name": "p"/"name": "r"/; s/"grid"/"eval": "cat sweep.json >\/dev\/null; echo loss: 1", "grid"/' sweep.json >../other && mv ../other sweep.json
 "$LINEAGE" night sweep.json --no-confirm -q >/dev/null 2>&1
 must_equal 4 "$(grep 'night r' results.tsv | grep -c 'in sweep.json')" 'an evaluation that reads it'
+run diff 001 "$(sed -n 's/^\([0-9]*\)\t.*night r.*/\1/p' results.tsv | head -n 1)"
+must_exit 0
+must_have out grid
+must_lack err 'left out'
 cd ..
 
 # ---- what the state directory repeats goes away as the guide says ----

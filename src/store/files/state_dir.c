@@ -346,7 +346,7 @@ static void release(struct records *records)
     free(records->at);
 }
 
-/* fd stays open, and is -1 if there are no records. */
+/* fd stays open; without records it is -1. */
 static enum lineage_status read_all(struct records *records, int *fd, struct lineage_error *err)
 {
     const char *name;
