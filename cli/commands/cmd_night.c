@@ -11,7 +11,6 @@
 #include "ranks/launch.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
-#include "sign/signed_head.h"
 #include "submit/submit.h"
 #include "support/program.h"
 
@@ -520,8 +519,6 @@ static int work(struct cli_session *session, void *context)
     if (status == CLI_GO_ON)
         status = o->list ? list_trials(night, session->format) : run_all(night);
     claims_close(&night->claims); /* must be closed before its store */
-    if (!o->list && (status == CLI_OK || status == CLI_INTERRUPTED))
-        signed_head_after_night(night->list.store);
     session->store = night->list.store;
     return status;
 }
