@@ -246,7 +246,6 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
         print_table(&p, n_cards);
         print_cards(&p, !options->no_diffs);
     }
-    judged_attempts_print(out, model->dir, which);
     free(cards);
     /* HTML allows one main element per page; with several stores it is around all of them. */
     fprintf(out, "</%s>\n", several ? "div" : "main");
