@@ -2,8 +2,6 @@
 #include "dispatch.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "guide_texts.h" /* made from the guides by cli/man/EmbedGuides.cmake */

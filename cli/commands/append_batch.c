@@ -5,8 +5,6 @@
  * beta (or clip_beta), and optionally epsilon and norm_adv_by_std. A case of `lineage core a2tgpo_advantage`, which has
  * these members under `inputs`, works too.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcase/case.h>
 

@@ -4,9 +4,6 @@
  * The options, a JSON object and a batch dump fill the same request one after another, and later values replace earlier
  * ones.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/require.h>

@@ -1,6 +1,4 @@
 /* cmd_chain.c: `lineage chain`: prints the kept ancestors of a trial. */
-#include <math.h>
-#include <stdlib.h>
 
 #include <lineage/text.h>
 

@@ -1,6 +1,4 @@
 /* cmd_compare.c: `lineage compare`: compares variants with a baseline, seed by seed. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "output/show.h"
 #include "run/examples.h"

@@ -1,6 +1,4 @@
 /* cmd_core.c: `lineage core`: runs a kernel of the training core on a JSON case. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands/append_request.h"
 #include <rlcase/case.h>

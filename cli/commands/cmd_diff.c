@@ -1,8 +1,5 @@
 /* cmd_diff.c: `lineage diff`: a unified diff of what two trials were run from. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,4 @@
 /* cmd_export.c: `lineage export`: prints results.tsv byte for byte, or its trials in another form. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/move.h>
 #include <lineage/text.h>

@@ -1,6 +1,4 @@
 /* cmd_insight.c: `lineage insight`. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/insights.h>
 #include <lineage/knobs.h>

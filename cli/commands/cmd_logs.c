@@ -1,8 +1,5 @@
 /* cmd_logs.c: `lineage logs`: prints the output of a trial's command. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 

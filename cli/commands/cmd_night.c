@@ -1,8 +1,4 @@
 /* cmd_night.c: `lineage night`: runs the trials of a sweep. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

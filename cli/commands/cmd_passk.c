@@ -1,8 +1,4 @@
 /* cmd_passk.c: `lineage passk`: measures pass@k of policies, and chooses among them. */
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/passk.h>
 

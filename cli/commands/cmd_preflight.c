@@ -2,9 +2,6 @@
  * cmd_preflight.c: `lineage preflight`: what a recipe would do, before anything runs: the plan, its memory, missing
  * corrections, settings that nothing reads, and each setting beside the recommendation of its paper.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/algorithm.h>
 #include <rlcore/envelope.h>

@@ -4,8 +4,6 @@
  * The text is for a reader that has never seen this program and acts at once: short sentences, exact commands. The test
  * cli_program runs its commands.
  */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/move.h>

@@ -1,9 +1,5 @@
 /* cmd_rerun.c: `lineage rerun`: repeats a command's trial from its provenance. */
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

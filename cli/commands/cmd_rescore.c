@@ -1,7 +1,4 @@
 /* cmd_rescore.c: `lineage rescore`: reads the score of a trial that finished from what it left, without running it again. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/code.h>

@@ -1,6 +1,4 @@
 /* cmd_scrub.c: `lineage scrub`: takes a secret out of a store. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/redact.h>

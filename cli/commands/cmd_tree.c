@@ -1,6 +1,4 @@
 /* cmd_tree.c: `lineage tree`: prints all trials as a tree. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -1,6 +1,4 @@
 /* cmd_tried.c: `lineage tried`: asks whether a setting was tried. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

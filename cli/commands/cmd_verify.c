@@ -1,6 +1,4 @@
 /* cmd_verify.c: `lineage verify`: checks the whole store. */
-#include <inttypes.h>
-#include <string.h>
 
 #include "output/show.h"
 

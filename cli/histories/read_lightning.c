@@ -4,10 +4,6 @@
  */
 #include <csv.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

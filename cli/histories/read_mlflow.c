@@ -5,13 +5,8 @@
  * directories. Deleted runs and experiments are left out.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fts.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -3,10 +3,6 @@
  * Neptune's .neptune/offline/RUN (metadata.json, data-N.log). Neither records how a run ended: what is there was ended by its library.
  */
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"

@@ -9,10 +9,6 @@
 #include <dirent.h>
 #include <fts.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "histories/readers.h"

@@ -4,9 +4,6 @@
  */
 #include "judge/answer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 static void give_up(struct answer *answer, enum answer_verdict verdict, const char *why)

@@ -1,8 +1,5 @@
 #include "judge/chat.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "cli.h"

@@ -5,8 +5,6 @@
 #include "judge/endpoint.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"

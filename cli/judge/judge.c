@@ -5,10 +5,6 @@
  */
 #include "judge/judge.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 #include "judge/judge_internal.h"
 #include "judge/trajectory.h"

@@ -5,9 +5,6 @@
  */
 #include "judge/wording.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 #include "judge/trajectory.h"
 

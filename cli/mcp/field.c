@@ -4,10 +4,6 @@
  */
 #include "mcp/field.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/settings.h>

@@ -5,12 +5,9 @@
  */
 #include "mcp/mcp.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "mcp/lines.h"

@@ -3,8 +3,6 @@
  * one file, because most completions are arguments of this prompt. The advice comes first; the digest, which quotes
  * trials, follows in its labelled block.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -2,8 +2,6 @@
  * resources.c: the resources lineage://knowledge and lineage://trial/ID, /diff, /steps, for clients whose user picks
  * what the model reads. The list has one entry; trials are templates, because a list of 10,000 trials helps nobody.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

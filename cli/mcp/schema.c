@@ -5,9 +5,6 @@
  */
 #include "mcp/schema.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <lineage/text.h>
 
 static json_t *choices_json(const char *const *choices)

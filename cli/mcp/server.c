@@ -5,8 +5,6 @@
  */
 #include <signal.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "mcp/mcp.h"
 

@@ -4,12 +4,9 @@
  */
 #include "mcp/snapshot_diff.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

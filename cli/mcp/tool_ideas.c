@@ -2,8 +2,6 @@
  * tool_ideas.c: the tools search, similar and knobs, which find trials by words and ideas, whereas the other tools find
  * them by parameters. An agent calls them before it proposes a trial.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/insights.h>
 #include <lineage/knobs.h>

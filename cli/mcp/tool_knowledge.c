@@ -3,8 +3,6 @@
  * and drops the least useful rows until it fits the budget. This file adds remarks, which are in a file that the
  * renderer does not read, and the label around the whole.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/remarks.h>
 #include <lineage/render.h>

@@ -5,9 +5,6 @@
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /*
  * The order is part of what is sent and must not change: clients keep the list in a model's prompt, where another order
  * is another prompt. Reading tools come first, in the order in which an agent that plans a night needs them. There are

@@ -4,9 +4,6 @@
  */
 #include "metrics/event_lines.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 /* Names of numbers that have a meaning of their own and are therefore not metrics. */

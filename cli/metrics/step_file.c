@@ -2,11 +2,6 @@
 #include "metrics/step_file.h"
 
 #include <csv.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include <lineage/text.h>

@@ -3,9 +3,6 @@
  * proposals are made from the results of the list.
  */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "night/rerun.h"
 #include "output/lease_idea.h"
 

@@ -1,9 +1,6 @@
 #include "night/night.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -10,10 +10,6 @@
  * A quarter of the noise of one run: to see such a difference by one standard error takes 32 runs of both trials.
  */
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/evidence.h>
 #include <lineage/remarks.h>
 

@@ -1,8 +1,5 @@
 #include "night/night.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/voids.h>
 
 bool night_ending_is_measured(const struct night_ending *ending)

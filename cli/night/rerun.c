@@ -1,9 +1,5 @@
 #include "night/rerun.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
 

@@ -1,9 +1,6 @@
 /* comparison.c: prints the result of `lineage compare`. */
 #include "output/show.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* The verdict uses the p-value that is corrected for all comparisons. With six variants and a separate 95 % interval
  * each, one night in four would report a false winner. Holm's procedure prevents that like Bonferroni's intervals, but
  * misses fewer real differences. The label is "unclear" rather than "equal", because with few seeds a missing

@@ -1,9 +1,6 @@
 /* show.c: prints one trial in full. */
 #include "output/show.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/text.h>

@@ -1,8 +1,5 @@
 #include "plan/planning.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/evidence.h>

@@ -4,13 +4,9 @@
  * A planner may be an agent that thinks for minutes, uses the network and starts processes of its own. This process
  * enforces the time limit, so the night gets an answer or a reason whatever the planner does.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -4,10 +4,6 @@
  */
 #include "plan/planning.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 size_t planning_left(const struct planning *planning)
 {
     const struct trial_list *list = planning->list;

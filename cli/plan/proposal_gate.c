@@ -1,9 +1,6 @@
 #include "plan/planning.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

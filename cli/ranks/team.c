@@ -1,10 +1,7 @@
 #include "ranks/team.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,8 +2,6 @@
  * The argument is a directory, a file (its first character tells a recipe from a checkpoint), or else the id of a
  * trial. The checks are in this order because the first kinds can be recognized with certainty.
  */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

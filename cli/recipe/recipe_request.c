@@ -4,10 +4,6 @@
  */
 #include "recipe/recipe_request.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <rlcore/algorithm.h>
 
 #include "judge/judge.h"

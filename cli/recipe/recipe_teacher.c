@@ -1,11 +1,7 @@
 #include "recipe/recipe_teacher.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "judge/chat.h"

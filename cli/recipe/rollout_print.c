@@ -4,9 +4,6 @@
  */
 #include "recipe/rollout_print.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <rlcore/algorithm.h>
 
 #include "cli.h"

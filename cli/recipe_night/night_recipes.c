@@ -1,9 +1,5 @@
 #include "recipe_night/night_recipes.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include <trainer/sweep.h>

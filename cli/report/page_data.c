@@ -5,11 +5,6 @@
  */
 #include "report/picture.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/text.h>
 
 #include "cli.h"

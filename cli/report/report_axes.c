@@ -5,10 +5,6 @@
  */
 #include "report/report_axes.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };

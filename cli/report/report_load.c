@@ -4,9 +4,6 @@
  * trials are appended meanwhile.
  */
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/text.h>

@@ -4,11 +4,7 @@
  */
 #include "run/abandoned_trial.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>

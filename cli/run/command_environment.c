@@ -1,9 +1,5 @@
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -1,9 +1,5 @@
 #include "run/command_options.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "run/protected_files.h"
 
 size_t command_options_list(struct poptOption *table, struct command_options *options)

@@ -1,8 +1,5 @@
 #include "run/command_sandbox.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,8 +2,6 @@
 
 #include <fts.h>
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* A metric that is held out must not be asked for by another setting, whose use would show it. Returns that setting, or NULL. */

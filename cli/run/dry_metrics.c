@@ -1,10 +1,6 @@
 #include "run/dry_metrics.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/text.h>

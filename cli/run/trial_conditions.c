@@ -1,10 +1,7 @@
 #include "run/trial_conditions.h"
 
-#include <errno.h>
 #include <fts.h>
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>

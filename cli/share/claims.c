@@ -5,10 +5,6 @@
  */
 #include "share/claims.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /*

@@ -1,12 +1,7 @@
 #include "submit/submit.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

@@ -6,9 +6,6 @@
  */
 #include "support/program.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"

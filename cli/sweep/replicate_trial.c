@@ -1,7 +1,5 @@
 #include "sweep/trial_list.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 /* ---- the default ---- */

@@ -4,10 +4,6 @@
  * proposed trial gets the same key as a listed trial with these settings.
  */
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 

@@ -5,8 +5,6 @@
 #include "sweep/night_sweep.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { NAMES_MAX = TRIAL_PARAMS_MAX + PROPOSE_RANGES_MAX + 3, FILE_BYTES = 1 << 20 };

@@ -1,9 +1,6 @@
 #include "sweep/trial_files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <lineage/render.h>

@@ -4,11 +4,7 @@
  */
 #include "trial/trial_row.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/require.h>
 #include <lineage/text.h>

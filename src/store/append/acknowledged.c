@@ -1,9 +1,6 @@
 #include "acknowledged.h"
 
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

@@ -9,8 +9,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -11,10 +11,7 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <stdint.h>
 
 #include "../files/fs.h"
 #include "../files/telemetry.h"

@@ -8,9 +8,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <dirent.h>
 #include <sys/stat.h>

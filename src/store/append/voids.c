@@ -1,8 +1,6 @@
 /* voids.c: rows that void a trial, or take that back. */
 #include <lineage/voids.h>
 
-#include <string.h>
-
 #include <lineage/query.h>
 #include <lineage/text.h>
 

@@ -1,7 +1,5 @@
 /* blobs.c: decides which stores have blobs and which files can be blobs. */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"

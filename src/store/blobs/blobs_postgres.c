@@ -6,14 +6,10 @@
  * come last, so that no entry is created through a link. The server checks each chunk when it is stored, and names a
  * blob only when all its chunks exist. Chunks are checked again here when they are fetched.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <sha2.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

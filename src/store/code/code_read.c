@@ -1,8 +1,5 @@
 /* code_read.c: reads the code of a trial, and writes it into a directory. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -9,8 +9,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../internal.h"
 #include "../statistics/student.h"

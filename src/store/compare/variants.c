@@ -8,9 +8,6 @@
 #include "variants.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>

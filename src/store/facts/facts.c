@@ -2,8 +2,6 @@
 #include <lineage/facts.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/code.h>
 #include <lineage/query.h>

@@ -11,9 +11,6 @@
 #include <lineage/time.h>
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "../fail.h"

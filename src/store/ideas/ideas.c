@@ -1,9 +1,6 @@
 /* ideas.c: builds a set of ideas: adds trials, and matches the words and names of the whole log. */
 #include "ideas_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "../format/id.h"

@@ -1,9 +1,6 @@
 /* row_changes.c: the changes of a trial by trust: declared, measured, stated. */
 #include "ideas_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/notes.h>
 #include <lineage/text.h>
 

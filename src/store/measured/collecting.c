@@ -1,9 +1,5 @@
 #include "collecting.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "literals.h"
 
 /* ---- the greedy algorithm of Myers on hashes of lines, with a limit ---- */

@@ -7,9 +7,6 @@
 #include "measured_cache.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/code.h>
 

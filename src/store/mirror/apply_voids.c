@@ -10,8 +10,6 @@
 #include "ancestors.h"
 #include "mirror_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include <lineage/voids.h>

@@ -8,9 +8,6 @@
 #include "connect.h"
 
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* needed for client_connection_check_interval and the migrations */
 enum { OLDEST_SERVER = 140000 };

@@ -2,10 +2,6 @@
 #include "log_postgres.h"
 #include "log_postgres_parts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "postgres_sql.h"
 
 /* A migration may read every record of the database. */

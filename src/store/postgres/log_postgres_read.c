@@ -3,8 +3,6 @@
 
 #include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../clock.h"
 #include "../log/digest_chain.h"

@@ -1,7 +1,6 @@
 #include "param_walks.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "load.h"
 #include "questions.h"

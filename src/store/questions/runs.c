@@ -1,6 +1,4 @@
 /* runs.c: which trials ran more than once, the rows that say so, and which trials are void. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/evidence.h>
 #include <lineage/notes.h>

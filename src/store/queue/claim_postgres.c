@@ -9,9 +9,6 @@
  * a caller waits; otherwise notifications would pile up during a trial of several hours.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../format/arena.h"
 #include "../postgres/log_postgres.h"

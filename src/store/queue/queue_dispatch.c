@@ -1,10 +1,6 @@
 /* queue_dispatch.c: opens the kind of queue that a store has, and passes calls on to it. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../clock.h"

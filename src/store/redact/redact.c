@@ -8,15 +8,11 @@
 #include <lineage/status.h>
 #include <lineage/text.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sha2.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "../append/acknowledged.h"
 #include "../files/fs.h"

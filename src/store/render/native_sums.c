@@ -1,5 +1,4 @@
 /* native_sums.c: the sections with sums: coverage, failures, calibration, information gain. */
-#include <string.h>
 
 #include "native.h"
 

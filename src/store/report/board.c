@@ -6,8 +6,6 @@
  */
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>

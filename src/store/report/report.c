@@ -6,9 +6,6 @@
  * so that all parts describe the same rows.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/evidence.h>
 #include <lineage/remarks.h>

@@ -11,8 +11,6 @@
 #include "search_words.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <utf8proc.h>
 
 #include <lineage/search.h>

@@ -1,9 +1,5 @@
 #include "ask_settings.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/settings.h>
 
 /* The settings that were found last. They are kept for the next question, because a client that counts and lists, or asks

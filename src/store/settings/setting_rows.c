@@ -2,8 +2,6 @@
  * setting_rows.c: the temporary table of settings in words, in the form of param_rows, so that the same statements find
  * both. It belongs to one question and lies beside lineage.db, which may be read-only.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../mirror/statement.h"
 #include "ask_settings.h"

@@ -4,9 +4,6 @@
  */
 #include "credit/judging.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rlcore/adca.h>
 
 #include "support/clock.h"

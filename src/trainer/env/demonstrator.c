@@ -4,8 +4,6 @@
  */
 #include "env/demonstrator.h"
 
-#include <string.h>
-
 bool demo_chance(struct demo *demo, double p)
 {
     return trainer_rng_uniform(demo->rng) < p;

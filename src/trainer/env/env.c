@@ -4,9 +4,6 @@
  */
 #include "env/env_kind.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"
 

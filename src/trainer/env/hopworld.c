@@ -4,7 +4,6 @@
  * The tool adds distractors and sometimes fails, because otherwise the policy could answer with the last entity it
  * read.
  */
-#include <string.h>
 
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"

@@ -8,9 +8,6 @@
  * (make_first_weights in run/training.c), and without the moments the file has a third of the size.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "support/error.h"

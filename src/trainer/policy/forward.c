@@ -8,7 +8,6 @@
  * The last layer runs only for tokens at which a log-prob is wanted: keys and values are needed for all tokens, queries
  * and the MLP are not.
  */
-#include <string.h>
 
 #include "support/error.h"
 #include "policy/pass.h"

@@ -1,8 +1,6 @@
 #include "references/reference_policies.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "recipe/recipe_needs.h"
 #include "support/error.h"

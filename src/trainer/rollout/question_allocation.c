@@ -6,8 +6,6 @@
 #include "rollout/question_allocation.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/passk.h>
 

@@ -7,8 +7,6 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/process.h>
 

@@ -1,8 +1,5 @@
 #include "run/gradient_trace.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "learn/minibatch_loss.h"
 #include "recipe/recipe_needs.h"
 #include "run/off_policy_correction.h"

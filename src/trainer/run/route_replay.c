@@ -6,8 +6,6 @@
 #include "run/route_replay.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/diagnostics.h>
 #include <rlcore/routing.h>

@@ -6,8 +6,6 @@
  * run_close frees everything. The checkpoint is written last, so an existing checkpoint is complete and comes from a
  * run that succeeded.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "learn/warm_start.h"
 #include "recipe/recipe_needs.h"

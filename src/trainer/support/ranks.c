@@ -1,8 +1,5 @@
 #include "support/ranks.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "support/error.h"
 
 enum trainer_status ranks_lost(struct ranks *ranks, struct trainer_error *err)
