@@ -8,8 +8,6 @@
 #include "support/complete.h"
 #include "support/manual.h"
 
-/* ---- guides ---- */
-
 /*
  * The guides that `lineage help GUIDE` opens. Their texts are in cli/man, which also makes manual pages of them. the table
  * of guides, made from cli/man/guides.def, and the function that shows a guide.
@@ -267,8 +265,6 @@ static bool takes_value(const char *option)
             return true;
     return false;
 }
-
-/* ---- requests of shells and of the build ---- */
 
 /* Run a command with MARK as its first argument, which makes it describe its option table and do nothing else
  * (options.c). */

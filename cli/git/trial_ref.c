@@ -130,8 +130,6 @@ static void remove_running(const struct repository *r, const json_t *git)
         repository_ref_set(r, ref, NULL, code_of(git));
 }
 
-/* ---- whose refs they are ---- */
-
 /* common: the directory of the repository (repository_common). Lines are relative to what is around the repository's
  * directory where they can be, so that a copied or moved project lists its own stores. */
 static FILE *open_stores(const char *common, const char *mode)

@@ -62,8 +62,6 @@ void chat_close(struct chat *chat)
         endpoint_close(&chat->at);
 }
 
-/* ---- one attempt ---- */
-
 static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, double seconds)
 {
     const struct curl_library *curl = &chat->at.curl;
@@ -143,8 +141,6 @@ static enum next take(struct chat *chat, const json_t *body, CURLcode result, js
                ? NEXT_STOP
                : NEXT_LATER;
 }
-
-/* ---- all attempts ---- */
 
 /* In pieces, so that another thread can end it. */
 static void nap(struct chat *chat, double seconds)

@@ -9,8 +9,6 @@
 
 #include "cli.h"
 
-/* ---- curl library ---- */
-
 /*
  * Loads libcurl when a judge is opened. The file name includes the ABI version, because the constants
  * in the headers belong to that version.
@@ -38,8 +36,6 @@ static bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_W
         snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that is needed; install a newer one");
     return all;
 }
-
-/* ---- key and headers ---- */
 
 /* Rejects a key with a line end, which would end the header and begin another header. */
 static bool is_key(const char *key)

@@ -92,8 +92,6 @@ json_t *wording_open(const char *file, char why[WORDING_WHY_MAX])
     return NULL;
 }
 
-/* ---- messages ---- */
-
 /* Cuts a long text between characters and adds "[cut]", so that half a sentence does not look like the agent's own. */
 static json_t *cut(const json_t *text)
 {

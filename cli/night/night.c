@@ -83,8 +83,6 @@ const char *const *night_slot_environment(const struct night *night, size_t slot
     return night->slots.environments ? night->slots.environments[slot] : NULL;
 }
 
-/* ---- after trial ---- */
-
 int night_write_knowledge(struct night *night)
 {
     char *path;

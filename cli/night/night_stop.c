@@ -29,8 +29,6 @@ struct prospect {
     double noise; /* standard deviation of one run; 0: unknown */
 };
 
-/* ---- what is expected ---- */
-
 static void add_gain(struct prospect *prospect, double lead, double deviation, double times)
 {
     double gain, variance;
@@ -127,8 +125,6 @@ static int expect(struct prospect *prospect, bool *ready, const struct night *ni
     lineage_evidence_release(&evidence);
     return status;
 }
-
-/* ---- the target ---- */
 
 static bool is_score(const struct night *night, const char *name)
 {
@@ -242,8 +238,6 @@ static int decide_metric(struct night *night, uint64_t after)
     lineage_cursor_close(cursor);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
-
-/* ---- both ---- */
 
 static int decide_plateau(struct night *night)
 {

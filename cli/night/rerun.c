@@ -153,8 +153,6 @@ int rerun_next(struct night *night, size_t *i)
     return status == CLAIM_AGAIN ? rerun_next(night, i) : status; /* another worker was first, so there is a new row */
 }
 
-/* ---- the row ---- */
-
 static void describe(char *out, size_t size, const struct lineage_evidence *evidence, size_t i)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];

@@ -31,8 +31,6 @@ size_t cli_comparison_left_out(const struct lineage_variant *variant)
     return left_out(variant) + variant->unpaired;
 }
 
-/* ---- table and TSV ---- */
-
 static void add_figure(struct cli_list *list, struct lineage_number number)
 {
     cli_list_figure(list, number.value, number.present);
@@ -140,8 +138,6 @@ static void print_remarks(const struct lineage_comparison *c, const char *over)
     for (size_t i = 0; i < c->n_confounded; i++)
         print_setting(c, c->confounded[i]);
 }
-
-/* ---- JSON ---- */
 
 static void set_number(json_t *object, const char *key, struct lineage_number number)
 {

@@ -7,8 +7,6 @@
 
 #include "output/display_width.h"
 
-/* ---- sparkline ---- */
-
 /* Draws values as a row of blocks of different height. */
 
 /* The i-th of `shown` values that are spread evenly over n values and include the first and the last. */
@@ -34,8 +32,6 @@ void sparkline_print(FILE *out, const double *values, size_t n, size_t columns)
         fputs(cli_sign(blocks[height], plain[height]), out);
     }
 }
-
-/* ---- show ---- */
 
 enum { NAMES = 19, NARROW = 60 }; /* width of the names; a terminal narrower than NARROW has no room beside them */
 

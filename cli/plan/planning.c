@@ -132,8 +132,6 @@ void planning_release(struct planning *planning)
     planning->answers = planning->cost = NULL;
 }
 
-/* ---- night hours ---- */
-
 double night_hours_left(const struct night_hours *hours)
 {
     return fmax(0, hours->limit * 3600 - (cli_now() - hours->began));

@@ -21,8 +21,6 @@ int policy_fail(const struct trainer_error *err)
     return cli_error(system ? CLI_SYSTEM : CLI_USAGE, "%s", err->text);
 }
 
-/* ---- which files ---- */
-
 struct found {
     char recipe[PATH_MAX];     /* "": the defaults */
     char checkpoint[PATH_MAX]; /* "": the recipe's own checkpoint */
@@ -120,8 +118,6 @@ static int find(struct found *found, const struct policy_source *source, const c
     return status;
 }
 
-/* ---- recipe ---- */
-
 /*
  * A checkpoint without a recipe still has the sizes of its policy. These sizes are written as the text of a recipe, so
  * that --set works as with a file and the same checks apply. 17 digits preserve rope_base exactly.
@@ -180,8 +176,6 @@ static int read_recipe(struct policy_source *source, const struct found *found)
         status = policy_fail(&err);
     return status;
 }
-
-/* ---- policy ---- */
 
 struct warming {
     struct progress progress;

@@ -10,8 +10,6 @@
 #include "recipe/recipe_teacher.h"
 #include "support/program.h"
 
-/* ---- recipe params ---- */
-
 struct filling {
     struct recipe_params *params;
     bool has_parent;
@@ -57,8 +55,6 @@ static void recipe_params_fill(struct recipe_params *params, const struct traine
     params->n = params->dropped = 0;
     trainer_recipe_settings(recipe, take, &filling);
 }
-
-/* ---- recipe request ---- */
 
 /* Writes the full text with every default, because the work directory becomes the snapshot: a trial that starts from its
  * checkpoint next year needs all settings. fclose is checked, since it reports a full disk. */
@@ -244,8 +240,6 @@ void recipe_request_release(struct recipe_request *trial)
     free(trial->notes);
     trial->notes = NULL;
 }
-
-/* ---- recipe store ---- */
 
 /*
  * `train` and `night` create their store, so that a user's first command does not fail for lack of one. A store in which

@@ -89,8 +89,6 @@ void recipe_teacher_close(struct recipe_teacher *teacher)
     free(teacher);
 }
 
-/* ---- one request ---- */
-
 /* Rollouts [first, first + n) of the batch are a request; there is always one. */
 static size_t rows_of_request(const struct trainer_teacher_batch *batch, size_t first)
 {
@@ -172,8 +170,6 @@ static const char *take_response(struct trainer_teacher_batch *batch, size_t fir
     return why;
 }
 
-/* ---- earlier answers ---- */
-
 /*
  * Copies the log-probs of a request's rows, those of the policy's tokens only, between the batch and a list. Returns their number;
  * values NULL only counts.
@@ -230,8 +226,6 @@ static void keep_lesson(struct recipe_teacher *teacher, const struct lesson *les
         (void)score_cache_add(teacher->cache, lesson->digest, lesson->values, lesson->n_values);
     pthread_mutex_unlock(&teacher->lock);
 }
-
-/* ---- the requests of a batch ---- */
 
 struct lessons {
     struct recipe_teacher *teacher;

@@ -11,8 +11,6 @@ _Static_assert(NIGHT_PATH_MAX == TRAINER_PATH_MAX && NIGHT_NAME_MAX == TRAINER_N
                    NIGHT_WHY_MAX >= TRAINER_ERROR_TEXT_MAX,
                "a night has the limits of the trainer");
 
-/* ---- the list ---- */
-
 static bool read(struct trainer_sweep **list, const struct night_sweep *sweep, const char *text, char why[NIGHT_WHY_MAX])
 {
     struct trainer_error err = {0};
@@ -107,8 +105,6 @@ static struct night_trial trial(const struct trainer_sweep *list, size_t i)
                                 .warm_work = 4.0 * recipe->warm_start.steps * recipe->warm_start.batch * row};
 }
 
-/* ---- settings ---- */
-
 struct taker {
     void (*take)(void *context, const struct lineage_param *param);
     void *context;
@@ -127,8 +123,6 @@ static void settings(const struct trainer_recipe *recipe, void (*take)(void *con
     struct taker taker = {take, context};
     trainer_recipe_settings(recipe, take_setting, &taker);
 }
-
-/* ---- runs ---- */
 
 /* The memory of one run; too large for the stack. */
 struct run {

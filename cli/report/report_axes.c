@@ -9,8 +9,6 @@
 
 enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
 
-/* ---- choosing axes ---- */
-
 /* One parameter of one trial; sorted by name, then by trial. */
 struct setting {
     const char *name, *text; /* text is NULL for a number */
@@ -188,8 +186,6 @@ bool axes_find(struct model *model)
     return ok;
 }
 
-/* ---- scales and bins ---- */
-
 double axis_place(const struct model_axis *axis, double value)
 {
     if (axis->log)
@@ -230,8 +226,6 @@ size_t axis_classes(const struct model *model, const struct model_axis *axis, si
     free(sorted);
     return classes;
 }
-
-/* ---- importance ---- */
 
 struct classed {
     double *score;

@@ -47,8 +47,6 @@ static const char *keep_text(struct model *model, const char *text)
     return text && *text ? keep(model, text, strlen(text) + 1) : "";
 }
 
-/* ---- trials ---- */
-
 /* The walk visits parents before children, so the trials above the current depth are its ancestors. */
 struct walk {
     struct model *model;
@@ -209,8 +207,6 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
     free(walk.seq);
     return status;
 }
-
-/* ---- derived values ---- */
 
 /* The best trial is keep or baseline with the best finite score; the first one wins a tie. */
 static void find_best(struct model *model)

@@ -112,8 +112,6 @@ bool code_ref_restore(const struct lineage_store *store, const struct lineage_tr
     return made;
 }
 
-/* ---- code change ---- */
-
 /* The diff of a larger file cannot be summarised in a line. */
 enum { FILE_MAX = 4 << 20 };
 

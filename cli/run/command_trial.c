@@ -137,8 +137,6 @@ void command_trial_release(struct command_trial *trial)
     *trial = (struct command_trial){0};
 }
 
-/* ---- command artifacts ---- */
-
 /*
  * Returns the size of a file, or of all files below a directory. A link that the pattern itself matches is followed;
  * links below a directory are not.

@@ -52,8 +52,6 @@ void dry_metrics_free(struct dry_metrics *dry)
     free(dry);
 }
 
-/* ---- reading ---- */
-
 static void set_place(struct dry_metrics *dry, int stream, const char *text, size_t length)
 {
     size_t n = length < SHOWN_BYTES - 1 ? length : SHOWN_BYTES - 1;
@@ -134,8 +132,6 @@ void dry_metrics_attach(struct dry_metrics *dry, struct trial_job *job)
     job->context = dry;
 }
 
-/* ---- a saved log ---- */
-
 static void take_log_line(void *context, const char *text, size_t length)
 {
     struct dry_metrics *dry = context;
@@ -180,8 +176,6 @@ void dry_metrics_describe(const struct dry_metrics *dry, struct trial_outcome *o
     metric_lines_say(&dry->lines);
     outcome->doubt = metric_lines_doubt(&dry->lines);
 }
-
-/* ---- what was read ---- */
 
 /* Writes why the metric is the score. */
 static void explain(const struct dry_metrics *dry, char *text, size_t size)

@@ -14,8 +14,6 @@ static bool say(char *why, size_t size, const char *name, const char *what)
     return false;
 }
 
-/* ---- taking ---- */
-
 static bool copy_bytes(int from, int to, off_t left)
 {
     char buffer[1 << 16];
@@ -102,8 +100,6 @@ bool sealed_copy_take(struct sealed_copy *copy, const struct protected_files *fi
         return say(why, size, "the protected files", strerror(ENOMEM));
     return take_all(copy, files, dir, true, &left, why, size) && take_all(copy, files, dir, false, &left, why, size);
 }
-
-/* ---- laying ---- */
 
 /* Opens the directory of the file below `at`, which it closes, and makes the missing ones. *last is the file's name in it. */
 static int make_directories(int at, const char *name, const char **last)

@@ -40,8 +40,6 @@ static void worker_command_write(FILE *out, const struct submission *submission,
         fprintf(out, " --hours %s", hours);
 }
 
-/* ---- workers as the tasks of an array job of Slurm ---- */
-
 /*
  * Seconds before the end of its time at which a worker gets TERM: enough to end a trial and to append its row. The time
  * limit has the same margin behind --hours, so that the last trial, whose length is only a forecast, may end.

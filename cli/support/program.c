@@ -122,8 +122,6 @@ int program_become_trainer(int argc, const char **argv)
     return cli_error(CLI_SYSTEM, "cannot run " TRAINER " in %s: %s", dir, strerror(error));
 }
 
-/* ---- words of a shell ---- */
-
 /* A shell expands nothing within single quotes. */
 void shell_quote(FILE *out, const char *text)
 {

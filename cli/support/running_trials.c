@@ -19,8 +19,6 @@ struct running_claim {
     bool shown;
 };
 
-/* ---- reading a trial's files ---- */
-
 /* The files belong to the trial, so links are not followed, pipes are not waited for, and the size is limited. */
 static json_t *load_json(int dir, const char *name)
 {
@@ -103,8 +101,6 @@ static void read_events(struct running_trial *t, int dir)
     free(text);
 }
 
-/* ---- claims ---- */
-
 static bool add_claim(void *context, const struct lineage_claim *claim)
 {
     struct running_trials *trials = context;
@@ -136,8 +132,6 @@ static const struct lineage_claim *find_claim(struct running_trials *trials, con
     }
     return NULL;
 }
-
-/* ---- the list ---- */
 
 /* The remaining time as the steps so far predict it, but at most until the time limit. */
 static void fill_times(struct running_trial *t, double now)

@@ -10,8 +10,6 @@
  * Therefore the night compares the files with those of its start before each trial.
  */
 
-/* ---- names ---- */
-
 bool protected_names_has(const json_t *protect, const char *name)
 {
     char plain[PATH_MAX], one[PATH_MAX];
@@ -64,8 +62,6 @@ bool protected_names_add(struct night_sweep *sweep)
     }
     return good;
 }
-
-/* ---- bytes ---- */
 
 static uint64_t add_digest(uint64_t sum, const struct protected_digest *digest)
 {
@@ -167,8 +163,6 @@ void night_trial_rekey(struct night_trial *trial)
     const char *again = trial->again ? trial->again : "";
     trial->key = XXH64(again, strlen(again), trial->key);
 }
-
-/* ---- command program ---- */
 
 /* Files are at most this large (lineage/code.h); what is behind it does not count. */
 enum { FILE_BYTES = 1 << 20 };

@@ -182,8 +182,6 @@ int night_sweep_read(struct night_sweep *sweep, const char *file)
     return status;
 }
 
-/* ---- proposed trials ---- */
-
 static void take_text(json_t *to, const json_t *proposal, const char *key)
 {
     json_t *text = json_object_get(proposal, key);

@@ -13,8 +13,6 @@ static bool refuse(char *why, const char *what, const char *name, const char *re
     return false;
 }
 
-/* ---- one file ---- */
-
 struct file {
     char *text; /* [length] and a NUL; lineage_free */
     size_t length;
@@ -119,8 +117,6 @@ static bool copy_file(const struct trial_files *files, const char *dir, const ch
     lineage_free(file.text);
     return copied || (read ? refuse(why, "files: ", name, strerror(error)) : false);
 }
-
-/* ---- all of them ---- */
 
 /* Returns the name of file i: first the sweep's files, then the parent's, which include the sweep's again. NULL beyond
  * the last one. */

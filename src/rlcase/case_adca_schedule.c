@@ -7,8 +7,6 @@
 #include "case_real.h"
 #include "case_call.h"
 
-/* ---- `lineage core adca_skip_rows` ---- */
-
 static void put_booleans(struct case_call *call, const char *name, const bool *values, size_t n)
 {
     json_t *list = json_array();

@@ -5,8 +5,6 @@
 
 #include "case_call.h"
 
-/* ---- `lineage core marginal_utility` ---- */
-
 void case_marginal_utility(struct case_call *call)
 {
     struct case_dim n = {0};

@@ -7,8 +7,6 @@
 
 #include "case_real.h"
 
-/* ---- `lineage core opsm` ---- */
-
 static struct rl_opsm_options read_opsm(struct case_call *call)
 {
     static const char *const units[] = {"row", "turn", NULL};

@@ -284,8 +284,6 @@ enum lineage_status lineage_insight_append(struct lineage_store *store, const st
     return json_lines_append(store, PLACE_INSIGHTS, json, "n", number, err);
 }
 
-/* ---- reading ---- */
-
 /* All lines are read first, because a later line may supersede an insight. */
 struct kept_lines {
     json_t *list;

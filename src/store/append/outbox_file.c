@@ -184,8 +184,6 @@ static enum lineage_status read_request(const struct outbox_file *file, enum req
     return status;
 }
 
-/* ---- all of them ---- */
-
 struct names {
     char (*at)[OUTBOX_NAME_MAX];
     size_t n, room;

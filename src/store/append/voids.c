@@ -35,8 +35,6 @@ enum lineage_status lineage_voids_read(struct lineage_store *store, const char *
     return mirror_ask(store->mirror, ask_voids, &reading, err);
 }
 
-/* ---- appending ---- */
-
 struct known {
     bool is_void;
     char by[80];

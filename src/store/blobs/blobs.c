@@ -69,8 +69,6 @@ enum lineage_status lineage_blob_get(struct lineage_store *store, const char *na
     return status;
 }
 
-/* ---- removing blobs that are not needed ---- */
-
 static void add_name(void *context, const struct lineage_trial *trial)
 {
     struct buf *names = context;

@@ -80,8 +80,6 @@ static const char *digest_of(char out[DIGEST_MAX], const unsigned char *bytes, s
     return out;
 }
 
-/* ---- sending ---- */
-
 /* A chunk that the server already has is not sent. Most chunks of a snapshot are the same as in the parent's
  * snapshot. */
 static enum lineage_status send_chunk(struct carrier *c, size_t n, json_t *chunks)
@@ -203,8 +201,6 @@ enum lineage_status blobs_send(struct lineage_store *store, const char *path, co
     close_carrier(&c);
     return status;
 }
-
-/* ---- bringing ---- */
 
 static unsigned digit(char d)
 {

@@ -169,8 +169,6 @@ enum lineage_status lineage_code_diff(char **text, size_t *length, struct lineag
     return status;
 }
 
-/* ---- writing it into a directory ---- */
-
 /* Opens the directory of a file below `dir`, and makes missing ones. *name becomes the last part of the path. */
 static int open_parent(int dir, const char **name)
 {

@@ -14,8 +14,6 @@
 #include "../statistics/student.h"
 #include "variants.h"
 
-/* ---- the statistics of paired differences ---- */
-
 /* Mean and standard deviation (n - 1) of values[0..n); the mean is absent for n = 0, the deviation for n < 2.
  * Divides by n - 1, because the mean is estimated from the same values; for one value the deviation is absent instead
  * of 0. */
@@ -142,8 +140,6 @@ static enum lineage_status describe(struct group *g, struct lineage_error *err)
     return LINEAGE_OK;
 }
 
-/* ---- what else differs ---- */
-
 static const struct lineage_variant_setting *find_setting(const struct lineage_variant *v, const char *name)
 {
     for (size_t i = 0; i < v->n_settings; i++)
@@ -203,8 +199,6 @@ static enum lineage_status list_confounded(const struct comparing *c, struct lin
     out->n_confounded = n;
     return LINEAGE_OK;
 }
-
-/* ---- the whole ---- */
 
 /* Names are in the arena already; this function copies the variants there too. Intervals and p values are adjusted
  * after all tests, because both corrections depend on the number of tests. */

@@ -124,8 +124,6 @@ static enum lineage_status estimate_noise(struct lineage_facts *facts, struct li
     return LINEAGE_OK;
 }
 
-/* ---- the state of the search ---- */
-
 void lineage_facts_rate(struct lineage_rate *rate, const struct lineage_facts *facts, const char *specialist)
 {
     size_t count = facts->ideas ? lineage_ideas_count(facts->ideas) : 0;

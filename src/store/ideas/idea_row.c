@@ -135,8 +135,6 @@ bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row)
     return true;
 }
 
-/* ---- terms ---- */
-
 /* Where a term is, in the texts of a row. */
 enum { IN_HYPOTHESIS = 1, IN_HEAD = 2, IS_NUMBER = 4, IN_TITLE = 8 };
 

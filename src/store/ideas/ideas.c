@@ -183,8 +183,6 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
     return LINEAGE_OK;
 }
 
-/* ---- settle ---- */
-
 static int by_size(const void *a, const void *b)
 {
     size_t x = *(const size_t *)a, y = *(const size_t *)b;

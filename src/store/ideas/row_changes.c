@@ -133,8 +133,6 @@ bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
     return true;
 }
 
-/* ---- readings ---- */
-
 bool row_keep_reading(struct idea_row *row, const struct reading *r, struct arena *arena)
 {
     const size_t n = (size_t)r->n_words + r->n_cites;

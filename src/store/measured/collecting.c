@@ -216,8 +216,6 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
     c->n_code += !c->failed; /* an entry without its texts does not count */
 }
 
-/* ---- literals ---- */
-
 /* Digits from the first that is not 0, of a number with a fraction. */
 static size_t digits_of(const char *text)
 {
@@ -274,8 +272,6 @@ void collect_literals(struct collecting *c, const char *path, struct literal_set
     }
     free(d.items);
 }
-
-/* ---- lines ---- */
 
 /* Lines of one function. */
 struct heading {

@@ -10,8 +10,6 @@
 #include "../log/log.h"
 #include "../mirror/mirror.h"
 
-/* ---- waits until a log has changed ---- */
-
 #define LONGEST_MS (1 << 30) /* twelve days; a longer wait makes no difference */
 
 enum lineage_status lineage_store_wait(struct lineage_store *store, double seconds, bool *news, struct lineage_error *err)

@@ -55,8 +55,6 @@ bool connect_is_passing(const char *sqlstate)
     return false;
 }
 
-/* ---- the text of a failure ---------------------------------------------------------------------------------------- */
-
 enum verdict { NOT_REACHED, LOST, REFUSED };
 
 static bool has_one_of(const char *text, const char *const *words)
@@ -142,8 +140,6 @@ static enum verdict judge_text(const char *text, char *words, size_t size)
     }
     return verdict;
 }
-
-/* ---- connecting --------------------------------------------------------------------------------------------------- */
 
 static bool is_there(const struct libpq *pq, const PGconn *connection)
 {

@@ -20,8 +20,6 @@ enum lineage_status postgres_check_version(struct log_postgres *p, int64_t versi
     return LINEAGE_OK;
 }
 
-/* ---- settings --------------------------------------------------------------------------------------------------- */
-
 enum lineage_status log_postgres_settings(struct log *log, struct buf *out, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -50,8 +48,6 @@ enum lineage_status log_postgres_set_settings(struct log *log, const char *befor
     pg_clear(&result);
     return status;
 }
-
-/* ---- making it -------------------------------------------------------------------------------------------------- */
 
 /* *version becomes -1 if there is no schema. */
 static enum lineage_status read_version(struct pg *pg, int *version, struct lineage_error *err)

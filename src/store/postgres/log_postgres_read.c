@@ -99,8 +99,6 @@ enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests
     return store_fail(err, LINEAGE_EINVAL, "%s: digests on a server are made with their records, and never again", log->place);
 }
 
-/* ---- waits for new rows ---- */
-
 enum { LOOK_MS = 30000 }; /* only a query shows that a server disappeared silently */
 
 /* Listens before the first look, so that a row that is added in between is noticed. A new connection must listen

@@ -198,8 +198,6 @@ static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*vis
     return status;
 }
 
-/* ---- waiting ---- */
-
 static enum lineage_status say_listen(struct lineage_queue *queue, const char *word, struct lineage_error *err)
 {
     char store[LOG_POSTGRES_STORE], sql[128];

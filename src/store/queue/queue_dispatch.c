@@ -70,8 +70,6 @@ enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct li
     return status == LINEAGE_OK ? queue->kind->release(queue, claim, why, err) : status;
 }
 
-/* ---- waiting ---- */
-
 /* Seconds between two checks if there is no descriptor. A poll cannot last longer than 24 days. */
 #define LOOK_SECONDS 1.0
 #define LONGEST_SECONDS 1e6

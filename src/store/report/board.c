@@ -190,8 +190,6 @@ static enum lineage_status read_best(struct report_load *load, struct lineage_bo
     return status;
 }
 
-/* ---- links between rows ---- */
-
 struct entry {
     const char *id;
     size_t row;

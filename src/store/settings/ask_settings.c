@@ -23,8 +23,6 @@ const struct lineage_settings *lineage_store_settings(const struct lineage_store
     return store->settings && store->settings->asked ? &store->settings->found : NULL;
 }
 
-/* ---- finding ---- */
-
 static bool is_current(const struct settings_state *state, const struct mirror_position *at, const char *const *names, size_t n)
 {
     bool same = state->found.n == n && log_is_same(&state->log, &at->log) && state->log.size == at->log.size &&
@@ -144,8 +142,6 @@ enum lineage_status settings_beyond_rows(struct lineage_settings *found, struct 
     free(b.open.names);
     return status;
 }
-
-/* ---- asking ---- */
 
 struct filled {
     struct lineage_store *store;

@@ -34,8 +34,6 @@ void demo_make_belief(struct demo *demo)
         demo_put(demo, answer[i], 1);
 }
 
-/* ---- by a plan ---------------------------------------------------------------------------- */
-
 /* Passes the token to the environment, and appends the tool's answer, which is not trained on. */
 static void write_token(struct demo *demo, int32_t token)
 {

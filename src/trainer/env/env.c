@@ -165,8 +165,6 @@ uint64_t trainer_env_demonstrated(uint64_t seed)
     return trainer_rng_next(&rng);
 }
 
-/* ---- worked solutions --------------------------------------------------------------------- */
-
 /* Appends one call and its answer to the n tokens; returns the new number of tokens. */
 static size_t write_call(const struct trainer_env *env, struct trainer_episode *episode, int32_t first, int32_t second,
                          int32_t *tokens, size_t n)

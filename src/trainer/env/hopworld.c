@@ -61,8 +61,6 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
     return true;
 }
 
-/* ---- the noisy demonstrator --------------------------------------------------------------- */
-
 struct walk {
     struct demo demo;
     int32_t at, hop; /* the entity and the hop at which the demonstrator believes it is */

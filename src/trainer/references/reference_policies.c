@@ -5,8 +5,6 @@
 #include "recipe/recipe_needs.h"
 #include "support/error.h"
 
-/* ---- memory ------------------------------------------------------------------------------- */
-
 /*
  * Hinted rows are longer than their rollouts and need their own memory, which only recipes with opsd allocate. This
  * memory suffices for the rows of all tasks, so that the same size works for every task.
@@ -36,8 +34,6 @@ static void hinted_rows_close(struct hinted_rows *hinted)
     free(hinted->log_prob);
     free(hinted->length);
 }
-
-/* ---- hints -------------------------------------------------------------------------------- */
 
 /* Tokens that are inserted into a row, after its first `before` tokens. */
 struct hint {

@@ -139,8 +139,6 @@ static enum trainer_status take_row(const struct reading *in, const json_t *obje
     return status;
 }
 
-/* ---- the file ----------------------------------------------------------------------------- */
-
 /* Returns the text of the file (free), or NULL with the message set. */
 static char *read_file(const char *path, size_t *length, struct trainer_error *err)
 {

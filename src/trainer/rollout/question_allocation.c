@@ -60,8 +60,6 @@ void allocation_close(struct allocation *a)
     free(a->sizes);
 }
 
-/* ---- drawing ------------------------------------------------------------------------------ */
-
 struct ticket {
     bool dropped; /* behind all others */
     double key;
@@ -133,8 +131,6 @@ static enum trainer_status choose(struct allocation *a, const struct trainer_tas
     free(tickets);
     return TRAINER_OK;
 }
-
-/* ---- sizes of groups ---------------------------------------------------------------------- */
 
 /* Adds k rollouts to a group, whose common pass rate is distributed as Beta(alpha, beta). */
 static void grow(struct share *s, size_t k)
@@ -225,8 +221,6 @@ static enum trainer_status size_groups(struct allocation *a, const struct traine
     }
     return TRAINER_OK;
 }
-
-/* ---- both --------------------------------------------------------------------------------- */
 
 /*
  * If the likelihood has no maximum (no question was asked yet, or all outcomes are equal), a flat prior is used
