@@ -1,8 +1,6 @@
 /*
- * append_request.c: fills the columns and parameters of a trial to append from text and from JSON.
- *
- * The options, a JSON object and a batch dump fill the same request one after another, and later values replace earlier
- * ones.
+ * append_request.c: fills the columns and parameters of a trial to append from text and from JSON. A JSON object and the options
+ * fill the same request one after another, and later values replace earlier ones.
  */
 
 #include <lineage/notes.h>

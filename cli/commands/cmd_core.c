@@ -8,7 +8,7 @@ struct core_options {
 };
 
 /* Returns the description of all kernels as JSON. Prints a message and returns NULL when out of memory. */
-json_t *core_kernels(void)
+static json_t *core_kernels(void)
 {
     struct rl_case *done;
     struct rl_error err;
