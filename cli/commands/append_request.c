@@ -104,8 +104,6 @@ bool append_set_column(struct append_request *request, const char *name, const c
     return true;
 }
 
-/* ---- JSON ---- */
-
 static bool wrong_type(const char *key, const char *wanted)
 {
     return cli_refuse("append: %s in the JSON is not %s", key, wanted);

@@ -78,8 +78,6 @@ static int print_lines(const struct lineage_chain *chain, const struct cli_scree
     return CLI_OK;
 }
 
-/* ---- on a terminal ---- */
-
 static bool has_score(const struct lineage_trial *trial)
 {
     return trial->score.present && isfinite(trial->score.value);

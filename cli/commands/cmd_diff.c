@@ -254,8 +254,6 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     return second == CLI_OK ? status : second;
 }
 
-/* ---- `lineage diff --stat` ---- */
-
 static const struct lineage_effective_setting *declared(const struct lineage_effective *settings, const char *knob)
 {
     for (size_t i = 0; i < settings->n; i++)

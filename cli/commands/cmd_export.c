@@ -8,8 +8,6 @@
 /* A store in forms that other programs read: a table of commas with parameters and metrics as columns, and
  * JSON lines. */
 
-/* ---- every trial ---- */
-
 typedef void visit_fn(void *context, const struct lineage_trial *trial);
 
 static enum lineage_status each_trial(struct lineage_store *store, visit_fn *visit, void *context, struct lineage_error *err)
@@ -34,8 +32,6 @@ static enum lineage_status written(FILE *out, enum lineage_status status, struct
     snprintf(err->text, sizeof err->text, "cannot write the result");
     return LINEAGE_EIO;
 }
-
-/* ---- a table ---- */
 
 /* The columns that any trial has, as members of an object, and the cells of one trial by them. */
 struct table {
@@ -136,8 +132,6 @@ static enum lineage_status history_write_csv(struct lineage_store *store, FILE *
     json_decref(table.columns);
     return written(out, status, err);
 }
-
-/* ---- JSON lines ---- */
 
 static void put_object(void *context, const struct lineage_trial *trial)
 {

@@ -10,8 +10,6 @@ struct insight_options {
     int all;
 };
 
-/* ---- list ---- */
-
 struct listing {
     struct lineage_ideas *ideas;
     struct lineage_knobs knobs;
@@ -101,8 +99,6 @@ done:
     lineage_ideas_release(l.ideas);
     return status;
 }
-
-/* ---- record ---- */
 
 static int record(struct cli_session *session, const struct insight_options *o, const char *text)
 {

@@ -32,8 +32,6 @@ static const char ignore_line[] =
     "git check-ignore -q %s/lineage.json ||\n"
     "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
 
-/* ---- what the store knows ---- */
-
 static bool is_bare(const char *word)
 {
     return *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+-{},") == strlen(word);
@@ -110,8 +108,6 @@ static void ask_store(struct program *p)
     }
     lineage_store_close(store);
 }
-
-/* ---- the text ---- */
 
 static const char *value_of(const struct program *p, const char *name, size_t length)
 {

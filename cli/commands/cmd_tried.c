@@ -86,8 +86,6 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
     return n ? CLI_NO : CLI_GO_ON;
 }
 
-/* ---- the nearest evidence ---- */
-
 enum { NEAREST_SHOWN = 3 };
 
 /* Writes "alpha=0.9, opt=adam" for the names of the list. */

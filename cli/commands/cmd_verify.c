@@ -24,8 +24,6 @@ static void print_finding(void *context, const struct lineage_finding *finding)
                  CLI_TEXT(finding->text));
 }
 
-/* ---- the last line ---- */
-
 static void print_count(size_t n, const char *one, const char *many)
 {
     printf(", %zu %s", n, n == 1 ? one : many);

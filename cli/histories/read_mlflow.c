@@ -59,8 +59,6 @@ static void mark_groups(json_t *history)
     json_decref(parents);
 }
 
-/* ---- a directory ---- */
-
 /* Copies the value of `key: value` of a flat YAML file, without quotes; "" if there is none. */
 /* Returns false for a text of several lines, of which out gets nothing. */
 static bool yaml_value(char out[256], const char *text, const char *key)
@@ -280,8 +278,6 @@ json_t *read_mlflow(const char *path, const struct history_options *options, cha
     mark_groups(e.history);
     return history_done(e.history, NULL, NULL, good);
 }
-
-/* ---- an SQLite file ---- */
 
 static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *experiment,
                       char why[HISTORY_WHY_MAX])

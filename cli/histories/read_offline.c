@@ -20,8 +20,6 @@ struct offline {
     json_t *run, *counts; /* counts: of the values of each metric */
 };
 
-/* ---- Comet ---- */
-
 /* What the library adds itself are the machine (`sys.`), the duration and the step (a parameter that is not logged by hand). */
 static bool take_message(void *context, json_t *message)
 {
@@ -58,8 +56,6 @@ static bool take_comet(json_t *history, const FTSENT *file, json_t *experiment, 
     json_decref(o.counts);
     return good;
 }
-
-/* ---- Neptune ---- */
 
 /* Writes the parts of a path from the first on, joined by '/'. */
 static void join(char out[256], const json_t *path, size_t first)
@@ -143,8 +139,6 @@ static bool take_neptune(json_t *history, const FTSENT *file, json_t *metadata, 
     json_decref(o.counts);
     return good;
 }
-
-/* ---- both ---- */
 
 static bool keep_first(void *context, json_t *value)
 {

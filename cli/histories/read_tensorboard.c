@@ -23,8 +23,6 @@ static bool is_intact(const uint8_t *bytes, size_t n)
     return masked == (uint32_t)little_endian(bytes + n, 4);
 }
 
-/* ---- hparams ---- */
-
 /* google.protobuf.Value */
 static json_t *setting_of(struct bytes value)
 {
@@ -71,8 +69,6 @@ static void add_hparams(json_t *run, struct bytes content)
         }
     }
 }
-
-/* ---- events ---- */
 
 /* Whether the tensor is one number; pictures and texts are tensors, too. */
 static bool scalar_of(double *value, struct bytes tensor)
@@ -227,8 +223,6 @@ static const char *cut_key(char *key, const char *dir)
         strcpy(slash ? slash : key, slash ? "" : ".");
     return prefix ? prefix : "";
 }
-
-/* ---- curves of add_scalars ---- */
 
 /* Whether the directory is named after the tag, in which torch replaces each '/'. Returns the bytes of the name that are the tag's. */
 static size_t flat_length(const char *name, const char *tag)

@@ -11,8 +11,6 @@
 
 #include "mcp/untrusted.h"
 
-/* ---- names ---- */
-
 struct texts {
     char **list;
     size_t n, max;
@@ -225,8 +223,6 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
     return ok;
 }
 
-/* ---- values ---- */
-
 static json_t *param_json(const struct lineage_param *param)
 {
     return param->text ? mcp_cell(param->text, 0) : cli_json_setting(param->value);
@@ -319,8 +315,6 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
         return json_integer((json_int_t)trial->seq);
     return other_json(trial, name, max);
 }
-
-/* ---- trials by id ---- */
 
 enum { LONG_ID = 80 };
 

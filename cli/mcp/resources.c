@@ -13,8 +13,6 @@
 
 enum { DIFF_BYTES = 20000, STEP_BYTES = 10000, MAX_KEYS = 64, ID_MAX = 400 };
 
-/* ---- lists ---- */
-
 static const struct {
     const char *part, *name, *title, *description, *type;
 } parts[] = {
@@ -52,8 +50,6 @@ bool mcp_is_template(const char *uri)
             return true;
     return false;
 }
-
-/* ---- steps ---- */
 
 struct steps {
     FILE *out;
@@ -162,8 +158,6 @@ static json_t *read_steps(struct mcp_call *call, const char *id)
     mcp_names_free(keys);
     return text;
 }
-
-/* ---- read ---- */
 
 static json_t *read_diff(struct mcp_call *call, const char *id)
 {

@@ -73,8 +73,6 @@ json_t *mcp_schema_of(const struct mcp_argument *arguments)
     return schema;
 }
 
-/* ---- checking ---- */
-
 static const struct mcp_argument *find(const struct mcp_argument *arguments, const char *name)
 {
     for (; arguments->name; arguments++)

@@ -22,8 +22,6 @@ extern char **environ;
 /* The longest delay, in milliseconds, until a cancellation is noticed. */
 enum { LOOK_MS = 200 };
 
-/* ---- the child ---- */
-
 /* Runs `lineage diff` as a separate process, so that its files, memory and time are its own and it can be killed. Without code
  * the settings are compared. */
 static pid_t start_diff(struct mcp_call *call, bool code, const char *from, const char *to, int *out)
@@ -118,8 +116,6 @@ static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, b
     changes->length = text.length;
     return ok && text.text;
 }
-
-/* ---- selecting what is compared ---- */
 
 /* The path must stay inside the snapshot. */
 static bool path_ok(struct mcp_call *call, const char *path)

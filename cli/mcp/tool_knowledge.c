@@ -59,8 +59,6 @@ static void add_remarks(FILE *out, struct lineage_store *store)
         free(remarks.lines[i]);
 }
 
-/* ---- the block ---- */
-
 /* Keeps the text that was written by hand into KNOWLEDGE.md, as `lineage night` does. */
 static char *insights_of(struct lineage_store *store)
 {
@@ -109,8 +107,6 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
     lineage_free(insights);
     return block;
 }
-
-/* ---- the tool ---- */
 
 static const char *const sections[] = {LINEAGE_RENDER_SECTIONS, NULL};
 

@@ -61,8 +61,6 @@ static int64_t count_member(const json_t *line, const char *name)
     return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
 }
 
-/* ---- values that are not finite ---- */
-
 bool event_says_not_finite(const json_t *value)
 {
     static const char *const words[] = {"nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", NULL};

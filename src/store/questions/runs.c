@@ -8,8 +8,6 @@
 #include "../mirror/statement.h"
 #include "questions.h"
 
-/* ---- which trials are void ---- */
-
 enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t *after,
                                      bool (*visit)(void *context, const struct lineage_void *entry), void *context,
                                      struct lineage_error *err)
