@@ -167,9 +167,8 @@ static bool has_status(const struct append_options *o)
 /* The JSON is read first, so that options override it: a script keeps one object and changes a number per run. */
 static bool fill_request(struct append_options *o)
 {
-    bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
-              set_columns(o) && set_params(o) && set_metrics(o) &&
-              set_how(o);
+    bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) && set_columns(o) && set_params(o) &&
+              set_metrics(o) && set_how(o);
     if (ok && o->again) {
         o->again_notes = cli_notes_again(o->request.trial.notes, o->again);
         ok = o->again_notes && append_set_column(&o->request, "notes", o->again_notes);
@@ -184,8 +183,7 @@ static bool fill_rows(struct append_options *o)
     bool many = append_has_next(request), ok = true;
     while (many && ok) {
         if (request->telemetry || o->snapshot)
-            return cli_refuse("append: %s holds several trials, but --snapshot and --telemetry describe only one",
-                              o->json);
+            return cli_refuse("append: %s holds several trials, but --snapshot and --telemetry describe only one", o->json);
         if (o->check_tried || o->again)
             return cli_refuse("append: %s holds several trials, but --check-tried and --again are about one", o->json);
         ok = append_rows_add(&o->rows, request);
