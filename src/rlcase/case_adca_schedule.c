@@ -1,8 +1,6 @@
 /* case_adca_schedule.c: `lineage core prm_schedule`. */
 #include <rlcore/adca.h>
 
-#include <math.h>
-
 #include "case_options.h"
 #include "case_real.h"
 #include "case_call.h"

@@ -7,8 +7,6 @@
 #include <rlcore/advantage.h>
 #include <rlcore/process.h>
 
-#include <string.h>
-
 #include "case_real.h"
 
 /* The event array, narrowed to bytes. The range is checked first, because 257 would become 1. */

@@ -1,8 +1,6 @@
 /* case_episodes.c: `lineage core episode_starts`. */
 #include <rlcore/process.h>
 
-#include <string.h>
-
 #include "case_call.h"
 
 void case_marginal_utility(struct case_call *call)

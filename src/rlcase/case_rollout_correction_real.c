@@ -3,8 +3,6 @@
 
 #include <rlcore/offpolicy.h>
 
-#include <math.h>
-
 #include "case_real.h"
 
 static struct rl_opsm_options read_opsm(struct case_call *call)
