@@ -98,6 +98,8 @@ const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct line
     return out;
 }
 
+/* ---- the answer ---- */
+
 /* The parameters of a trial but its seed, or its id if it has none. */
 static void name_setting(char *out, size_t size, struct lineage_store *store, const char *exp_id)
 {
@@ -200,6 +202,8 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
                                : NULL);
 }
 
+/* ---- settings ---- */
+
 /* One: the margin of a single run. It is asked for once, because a quantile takes longer than everything else of a row. */
 static void print_setting(struct cli_list *list, double one, const struct lineage_evidence_trial *trial,
                           struct lineage_store *store)
@@ -270,6 +274,8 @@ json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_
     free(order);
     return array;
 }
+
+/* ---- finding ---- */
 
 /* Prints findings as lines. */
 
