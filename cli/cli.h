@@ -8,11 +8,18 @@
  */
 #pragma once
 
-#include <jansson.h>
+/* The headers of C that nearly every file needs, once for all of them. */
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
-#include <popt.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <popt.h>
 
 #include <lineage/front.h>
 #include <lineage/hypothesis.h>

@@ -2,15 +2,11 @@
 #include "dispatch.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "guide_texts.h" /* made from the guides by cli/man/EmbedGuides.cmake */
 #include "support/complete.h"
 #include "support/manual.h"
-
-/* ---- guides ---- */
 
 /*
  * The guides that `lineage help GUIDE` opens. Their texts are in cli/man, which also makes manual pages of them. the table
@@ -269,8 +265,6 @@ static bool takes_value(const char *option)
             return true;
     return false;
 }
-
-/* ---- requests of shells and of the build ---- */
 
 /* Run a command with MARK as its first argument, which makes it describe its option table and do nothing else
  * (options.c). */

@@ -12,12 +12,10 @@
 #undef CLI_TRAIN_COMMAND
 #undef CLI_HIDDEN_COMMAND
 
-/* These are in both programs: `lineage append` becomes this program for --batch, which needs the kernels, and `lineage night` for
- * a sweep of recipes. */
-extern const struct cli_command cmd_append, cmd_night;
+/* In both programs: `lineage night` becomes this program for a sweep of recipes. */
+extern const struct cli_command cmd_night;
 
-static const struct cli_entry entries[] = {{CLI_GROUP_record, "append", "", &cmd_append, true},
-                                           {CLI_GROUP_plan, "night", "", &cmd_night, true},
+static const struct cli_entry entries[] = {{CLI_GROUP_plan, "night", "", &cmd_night, true},
 #define CLI_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, NULL, false},
 #define CLI_TRAIN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, &cmd_##name, false},
 #define CLI_HIDDEN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, &cmd_##name, true},

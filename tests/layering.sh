@@ -84,7 +84,6 @@ src/trainer/run            -                           include/trainer include/r
 cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
-cli/sign                   signed_head.h   include/lineage cli/cli.h
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h propose_math.h propose_space.h gp.h   include/lineage cli/cli.h cli/support cli/output
 cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
@@ -103,7 +102,7 @@ cli/mcp                    mcp.h                       include/lineage cli/cli.h
 cli/report                 html_escape.h html_page.h report_model.h   include/lineage cli/cli.h cli/output
 cli/histories              history.h history_rows.h   include/lineage cli/cli.h cli/support
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/sign cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/submit cli/recipe_night cli/mcp cli/report cli/serve cli/histories
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/submit cli/recipe_night cli/mcp cli/report cli/serve cli/histories
 cli/man                    guides.def                  -
 cli                        -                           include/lineage include/rlcore cli/cli.h cli/support cli/commands cli/man
 END
@@ -116,10 +115,10 @@ libraries()
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured cli/histories
 csv.h        src/store/format cli/histories cli/metrics cli/recipe
 utf8proc.h   src/store/format src/store/ideas src/store/search cli/output
-uthash.h     src/store/append src/store/ideas src/store/code src/store/compare cli/judge
+uthash.h     src/store/append src/store/ideas src/store/code cli/judge
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/append src/store/compare src/store/format src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git
+xxhash.h     src/store/append src/store/format src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git
 jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe src/trainer/rollout cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/submit cli/mcp cli/report cli/serve cli/histories cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge

@@ -1,12 +1,7 @@
 /*
- * append_request.c: fills the columns and parameters of a trial to append from text and from JSON.
- *
- * The options, a JSON object and a batch dump fill the same request one after another, and later values replace earlier
- * ones.
+ * append_request.c: fills the columns and parameters of a trial to append from text and from JSON. A JSON object and the options
+ * fill the same request one after another, and later values replace earlier ones.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/require.h>
@@ -108,8 +103,6 @@ bool append_set_column(struct append_request *request, const char *name, const c
     *(const char **)(void *)((char *)&request->trial + lineage_column((size_t)i)->offset) = text;
     return true;
 }
-
-/* ---- JSON ---- */
 
 static bool wrong_type(const char *key, const char *wanted)
 {

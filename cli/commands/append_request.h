@@ -1,4 +1,4 @@
-/* append_request.h: what `lineage append` collects from options, JSON and a training batch before it appends. */
+/* append_request.h: what `lineage append` collects from options and JSON before it appends. */
 #pragma once
 
 #include "cli.h"
@@ -55,14 +55,3 @@ bool append_take_json(struct append_request *request, const char *path);
 /* append_has_next: whether another object follows. append_take_next: clears the trial and takes that object. */
 bool append_has_next(const struct append_request *request);
 bool append_take_next(struct append_request *request);
-
-/*
- * Runs the training core on the dump of one batch and takes its statistics. Prints a message and returns false on
- * failure. The pointer is NULL in `lineage`, which lacks the core and passes an append with --batch on to
- * lineage-train.
- */
-typedef bool append_batch_fn(struct append_request *request, const char *path);
-extern append_batch_fn *const append_take_batch;
-
-/* Description of the kernels (rl_case_describe). Prints a message and returns NULL when out of memory. Where batches are taken. */
-json_t *core_kernels(void);

@@ -1,9 +1,6 @@
 /* cmd_agent.c: `lineage agent`: a planner of nights that asks a language model. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/types.h>

@@ -10,7 +10,6 @@
 #include "git/work_tree_diff.h"
 #include "output/ideas_out.h"
 #include "output/show.h"
-#include "support/program.h"
 #include "support/secrets.h"
 
 /* ---- the trials of an `append` that records several rows ---- */
@@ -54,13 +53,12 @@ struct column_option {
 struct append_options {
     struct cli_session session;
     struct column_option columns[N_COLUMN_OPTIONS];
-    char *metric, *score, *json, *batch, *telemetry, *snapshot, *alpha, *beta, *gamma;
+    char *metric, *score, *json, *telemetry, *snapshot, *alpha, *beta, *gamma;
     char *min_delta, *noise_std, *noise_seeds;
     char **params, **metrics, **require;
     struct cli_texts texts;
     char *again, *again_notes;
     int no_sync, allow_missing_parent, check_tried, create;
-    int argc; /* the whole command line, for lineage-train */
     const char **argv;
     struct append_request request;
     struct append_rows rows; /* for a --json with several objects; the request then holds what they have in common */
@@ -166,13 +164,11 @@ static bool has_status(const struct append_options *o)
     return o->request.has_status;
 }
 
-/* The JSON is read first, so that options override it: a script keeps one object and changes a number per run. The
- * telemetry is read before the batch, which adds to it. */
+/* The JSON is read first, so that options override it: a script keeps one object and changes a number per run. */
 static bool fill_request(struct append_options *o)
 {
-    bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
-              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_metrics(o) &&
-              set_how(o);
+    bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) && set_columns(o) && set_params(o) &&
+              set_metrics(o) && set_how(o);
     if (ok && o->again) {
         o->again_notes = cli_notes_again(o->request.trial.notes, o->again);
         ok = o->again_notes && append_set_column(&o->request, "notes", o->again_notes);
@@ -186,9 +182,8 @@ static bool fill_rows(struct append_options *o)
     struct append_request *request = &o->request;
     bool many = append_has_next(request), ok = true;
     while (many && ok) {
-        if (request->telemetry || o->snapshot || o->batch)
-            return cli_refuse("append: %s holds several trials, but --snapshot, --telemetry and --batch describe only one",
-                              o->json);
+        if (request->telemetry || o->snapshot)
+            return cli_refuse("append: %s holds several trials, but --snapshot and --telemetry describe only one", o->json);
         if (o->check_tried || o->again)
             return cli_refuse("append: %s holds several trials, but --check-tried and --again are about one", o->json);
         ok = append_rows_add(&o->rows, request);
@@ -355,15 +350,10 @@ static int make_store(struct cli_session *session)
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 
-/*
- * Reports every error of the command line before the store is opened. If lineage-train must do the append, this process
- * hands over to it first, because only the program that appends may read standard input.
- */
+/* Reports every error of the command line before the store is opened. */
 static int before_open(struct cli_session *session, void *context)
 {
     struct append_options *o = context;
-    if (o->batch && !append_take_batch)
-        return program_become_trainer(o->argc, o->argv);
     if (!take_metric(o) || !fill_request(o) || !fill_rows(o))
         return CLI_USAGE;
     return o->create ? make_store(session) : CLI_GO_ON;
@@ -394,8 +384,6 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"param", 'p', POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
         {"measured", 0, POPT_ARG_ARGV, &o->metrics, 0, "a metric beside the score; may be repeated", "NAME=NUMBER"},
         {"json", 0, POPT_ARG_STRING, &o->json, 0, "take the trial, or several, from JSON objects; options override them",
-         "FILE|-"},
-        {"batch", 0, POPT_ARG_STRING, &o->batch, 0, "compute clip scale and information gain from a dump of one training batch",
          "FILE|-"},
         {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0, "metrics of each step, as JSON, to keep beside the row", "FILE|-"},
         {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0, "copy this work directory into the store if the trial is kept", "DIR"},
@@ -433,8 +421,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct append_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_no_memory();
-    o->argc = argc;
-    o->argv = argv;
     lineage_append_options_init(&o->request.options);
     int status = run_append(o, command, argc, argv);
     append_request_release(&o->request);
@@ -470,11 +456,7 @@ const struct cli_command cmd_append = {
                    "turns [{turn, mean, std, n}],\n"
                    "ig_clip_scale_mean, ig_clip_scale_std. Unknown keys are refused.\n"
                    "Several objects, for example one per line, are appended together: all of them or none.\n"
-                   "The parent of one may be an earlier one. The ids are printed in the same order.\n"
-                   "\n"
-                   "--batch takes an object (schema/batch.schema.json) with token_level_rewards,\n"
-                   "response_mask, turn_id [B][T], group_index [B], gamma, alpha, clip_beta, and optionally\n"
-                   "epsilon and norm_adv_by_std. It needs the program lineage-train.",
+                   "The parent of one may be an earlier one. The ids are printed in the same order.",
     .examples = "  lineage append --specialist opt --parent 003 --hypothesis 'wider clip' \\\n"
                 "      --status auto --core-metric 34.51 --alpha 0.3 --gamma 1.0\n"
                 "  lineage append --json trial.json --snapshot workdir\n"

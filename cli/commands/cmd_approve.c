@@ -1,6 +1,4 @@
 /* cmd_approve.c: `lineage approve`: accepts, edits or refuses proposals that a night waits with (`night --approve`). */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/text.h>

@@ -1,6 +1,4 @@
 /* cmd_best.c: `lineage best`: prints the best trial and how the score got there. */
-#include <math.h>
-#include <stdlib.h>
 
 #include <lineage/text.h>
 

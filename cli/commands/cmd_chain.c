@@ -1,6 +1,4 @@
 /* cmd_chain.c: `lineage chain`: prints the kept ancestors of a trial. */
-#include <math.h>
-#include <stdlib.h>
 
 #include <lineage/text.h>
 
@@ -79,8 +77,6 @@ static int print_lines(const struct lineage_chain *chain, const struct cli_scree
     }
     return CLI_OK;
 }
-
-/* ---- on a terminal ---- */
 
 static bool has_score(const struct lineage_trial *trial)
 {

@@ -1,6 +1,4 @@
 /* cmd_claims.c: `lineage claims`. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "output/ideas_out.h"
 

@@ -1,6 +1,4 @@
 /* cmd_code.c: `lineage code`: the files that a trial of a sweep ran, and the diffs that led to them. */
-#include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,4 @@
 /* cmd_compare.c: `lineage compare`: compares variants with a baseline, seed by seed. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "output/show.h"
 #include "run/examples.h"
@@ -8,7 +6,7 @@
 enum { MAX_CONDITIONS = 32 };
 
 struct compare_options {
-    char *by, *over, *baseline, *confidence, *code;
+    char *by, *over, *baseline, *confidence;
     char **params;
     int json, runs, examples;
     struct lineage_compare_options what;
@@ -43,10 +41,6 @@ static bool fill_options(struct compare_options *o, const struct cli_args *args)
     o->what.by = o->by;
     o->what.over = o->over;
     o->what.baseline = o->baseline;
-    o->what.code = o->code;
-    if (o->code && (o->by || o->baseline || args->n_positional))
-        return cli_refuse(
-            "compare: --code compares trials with a change and without it; name no variants, --by or --baseline beside it");
     if (o->by && args->n_positional)
         return cli_refuse("compare: give names of variants, or --by to find them, but not both");
     if (o->confidence && !cli_number_parse(&o->what.confidence, "confidence", o->confidence))
@@ -61,7 +55,7 @@ static int print_runs(struct cli_session *session, const struct compare_options 
 {
     struct lineage_evidence evidence;
     struct lineage_error err;
-    if (o->by || o->baseline || o->code || o->over || o->params || o->confidence || session->args.n_positional)
+    if (o->by || o->baseline || o->over || o->params || o->confidence || session->args.n_positional)
         return cli_error(
             CLI_USAGE,
             "compare: --runs compares every trial with the best one; it takes no variants and no other option of compare");
@@ -100,7 +94,7 @@ static int print_examples(struct cli_session *session, const struct compare_opti
     const struct cli_args *args = &session->args;
     struct examples base;
     char why[EXAMPLES_WHY_MAX];
-    if (o->by || o->baseline || o->code || o->over || o->params || o->confidence || o->runs || args->n_positional < 2)
+    if (o->by || o->baseline || o->over || o->params || o->confidence || o->runs || args->n_positional < 2)
         return cli_error(
             CLI_USAGE,
             "compare: --examples takes the ids of two trials or more, the baseline first, and no other option of compare");
@@ -128,11 +122,8 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (lineage_compare(session->store, &o->what, &comparison, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_comparison_print(&comparison,
-                                      o->over   ? o->over
-                                      : o->code ? "all parameters and other changes"
-                                                : "seed",
-                                      lineage_store_config(session->store)->direction, o->json ? CLI_JSON : session->format);
+    int status = cli_comparison_print(&comparison, o->over ? o->over : "seed", lineage_store_config(session->store)->direction,
+                                      o->json ? CLI_JSON : session->format);
     lineage_comparison_release(&comparison);
     return status;
 }
@@ -147,16 +138,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"by", 0, POPT_ARG_STRING, &o.by, 0, "make every value of this parameter a variant (default: specialist)", "PARAMETER"},
         {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are compared with (default: the first)",
          "VARIANT"},
-        {"code", 0, POPT_ARG_STRING, &o.code, 0,
-         "compare trials with a change of code and without it: a trial's ID, the digest of a diff (`lineage code ID --diffs`), "
-         "or a text in the files",
-         "CHANGE"},
         {"runs", 0, POPT_ARG_NONE, &o.runs, 0,
          "compare every trial with the best one by all its runs, and mark those that are worth another run", NULL},
         {"examples", 0, POPT_ARG_NONE, &o.examples, 0,
          "compare single trials with the first by the scores of their examples (`run --examples FILE`)", NULL},
-        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed; with --code: all)",
-         "NAME[,NAME]"},
+        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed)", "NAME[,NAME]"},
         {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
          "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated", "NAME=RANGE|TEXTS"},
         {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "confidence level of the intervals, 0 to 1 (default: 0.95)",
@@ -175,9 +161,7 @@ const struct cli_command cmd_compare = {
                    "subtracted seed by seed. Printed are the mean difference, Student's t interval, and both\n"
                    "corrected for the number of comparisons (Bonferroni's interval, and Holm's p, which\n"
                    "decides the verdict). With fewer than two common seeds the answer is n/a. Other\n"
-                   "parameters in which the trials differ are listed. --code compares the trials of sweeps with\n"
-                   "`files` whose code contains a change with those without it: pairs that differ in nothing else,\n"
-                   "or with fewer than two pairs the means of all of them (Welch's test).\n"
+                   "parameters in which the trials differ are listed.\n"
                    "\n"
                    "--runs prints a line for each trial of the store, whatever its label: its runs, which are its\n"
                    "first row and those that run it again, their mean, the difference to the best trial with its\n"
@@ -192,7 +176,6 @@ const struct cli_command cmd_compare = {
                 "  lineage compare grpo,lr=0.0003 grpo,lr=0.0006 --json\n"
                 "  lineage compare 000,004,008 001,005,009\n"
                 "  lineage compare --runs\n"
-                "  lineage compare --examples 003 014\n"
-                "  lineage compare --code 014\n  lineage compare --code lr_decay",
+                "  lineage compare --examples 003 014",
     .run = run,
 };

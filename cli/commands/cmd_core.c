@@ -1,6 +1,4 @@
 /* cmd_core.c: `lineage core`: runs a kernel of the training core on a JSON case. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands/append_request.h"
 #include <rlcase/case.h>
@@ -10,7 +8,7 @@ struct core_options {
 };
 
 /* Returns the description of all kernels as JSON. Prints a message and returns NULL when out of memory. */
-json_t *core_kernels(void)
+static json_t *core_kernels(void)
 {
     struct rl_case *done;
     struct rl_error err;

@@ -1,8 +1,5 @@
 /* cmd_diff.c: `lineage diff`: a unified diff of what two trials were run from. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
@@ -256,8 +253,6 @@ static int diff(const struct sides *sides, struct lineage_store *store, size_t l
     int second = diff_files(sides, store, limit);
     return second == CLI_OK ? status : second;
 }
-
-/* ---- `lineage diff --stat` ---- */
 
 static const struct lineage_effective_setting *declared(const struct lineage_effective *settings, const char *knob)
 {

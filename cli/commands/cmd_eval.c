@@ -1,6 +1,4 @@
 /* cmd_eval.c: `lineage eval`: measures how often a policy answers correctly. */
-#include <math.h>
-#include <stdlib.h>
 
 #include "recipe/policy_source.h"
 

@@ -1,6 +1,4 @@
 /* cmd_follow.c: `lineage follow`: prints new rows when they are appended. */
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/move.h>

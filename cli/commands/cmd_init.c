@@ -1,8 +1,5 @@
 /* cmd_init.c: `lineage init`: creates a store. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>

@@ -1,6 +1,4 @@
 /* cmd_insight.c: `lineage insight`. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/insights.h>
 #include <lineage/knobs.h>
@@ -11,8 +9,6 @@ struct insight_options {
     char *evidence, *supersedes, *author;
     int all;
 };
-
-/* ---- list ---- */
 
 struct listing {
     struct lineage_ideas *ideas;
@@ -103,8 +99,6 @@ done:
     lineage_ideas_release(l.ideas);
     return status;
 }
-
-/* ---- record ---- */
 
 static int record(struct cli_session *session, const struct insight_options *o, const char *text)
 {

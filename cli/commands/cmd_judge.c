@@ -1,7 +1,5 @@
 /* cmd_judge.c: `lineage judge`: asks a language model which steps of trajectories were good. */
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/adca.h>
 

@@ -1,8 +1,6 @@
 /* cmd_knobs.c: `lineage knobs`. */
 #include <lineage/knobs.h>
 #include <lineage/text.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "output/ideas_out.h"
 

@@ -1,7 +1,4 @@
 /* cmd_lease.c: `lineage lease`: claims an idea before it is trained, so that no other agent trains it. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "git/agent_place.h"

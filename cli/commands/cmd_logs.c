@@ -1,8 +1,5 @@
 /* cmd_logs.c: `lineage logs`: prints the output of a trial's command. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -23,8 +20,6 @@ struct logs {
     const char *wanted; /* the id of a row, or the job of a running trial */
     int dir;            /* directory of the running trial that was found; -1: none */
 };
-
-/* ---- control characters ---- */
 
 /* Returns how many bytes at the end of a text begin a UTF-8 character without its rest. */
 static size_t unfinished_bytes(const char *text, size_t length)
@@ -80,8 +75,6 @@ static bool copy(struct logs *o, int fd)
     return ok && n == 0 && fflush(stdout) == 0;
 }
 
-/* ---- a trial with a row ---- */
-
 static int open_log(struct logs *o, const char *exp_id)
 {
     char path[PATH_MAX];
@@ -110,8 +103,6 @@ static int print_of_row(struct logs *o)
     lineage_trial_release(&row);
     return status;
 }
-
-/* ---- a running trial ---- */
 
 /* Accepts `trial-abcdef` and `abcdef`. */
 static void find_running(void *context, const char *name, int dir, bool held)

@@ -1,8 +1,4 @@
 /* cmd_night.c: `lineage night`: runs the trials of a sweep. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -11,7 +7,6 @@
 #include "ranks/launch.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
-#include "sign/signed_head.h"
 #include "submit/submit.h"
 #include "support/program.h"
 
@@ -25,7 +20,7 @@ struct night_options {
     char *prune, *sandbox;
     char *agent_endpoint, *agent_model, *agent_key_env, *agent_prompt, *agent_tokens, *agent_command;
     int approve, list, quiet, report, worker, confirm, no_confirm;
-    char *scheduler, *workers, *gpus, *hosts, *image, **scheduler_options; /* of --submit */
+    char *scheduler, *workers, *gpus, **scheduler_options; /* of --submit */
     int print;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
@@ -353,12 +348,11 @@ static int check_submission(const struct night_options *o)
         const char *option;
         bool given;
     } own[] = {{"--list", o->list}, {"--retry", o->retry != NULL}, {"--slot", o->slots != NULL}};
-    const bool any = o->workers || o->gpus || o->hosts || o->image || o->scheduler_options || o->print;
+    const bool any = o->workers || o->gpus || o->scheduler_options || o->print;
     if (!o->scheduler)
-        return any ? cli_error(CLI_USAGE, "--workers, --gpus, --hosts, --image, --scheduler-option and --print need --submit")
-                   : CLI_GO_ON;
-    if (!submit_knows(o->scheduler))
-        return cli_error(CLI_USAGE, "--submit '%s': use slurm, kubernetes or ssh", o->scheduler);
+        return any ? cli_error(CLI_USAGE, "--workers, --gpus, --scheduler-option and --print need --submit") : CLI_GO_ON;
+    if (strcmp(o->scheduler, "slurm") != 0)
+        return cli_error(CLI_USAGE, "--submit '%s': use slurm; `lineage help machines` starts workers elsewhere", o->scheduler);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (own[i].given)
             return cli_error(CLI_USAGE, "%s and --submit exclude each other", own[i].option);
@@ -371,8 +365,6 @@ static int submit(const struct night_options *o)
                            .place = o->session.where.dir ? o->session.where.dir : ".",
                            .options = o->night.options,
                            .hours = o->night.hours.limit,
-                           .hosts = o->hosts,
-                           .image = o->image,
                            .extra = (const char *const *)o->scheduler_options,
                            .print = o->print};
     if ((o->workers && !cli_count_parse(&s.workers, "workers", o->workers)) ||
@@ -380,7 +372,7 @@ static int submit(const struct night_options *o)
         return CLI_USAGE;
     if ((o->workers && (s.workers < 1 || s.workers > SUBMIT_WORKERS_MAX)) || s.gpus > SUBMIT_WORKERS_MAX)
         return cli_error(CLI_USAGE, "--workers %s: use 1 to %d", o->workers, SUBMIT_WORKERS_MAX);
-    return submit_night(o->scheduler, &s);
+    return submit_night(&s);
 }
 
 static int make_store(const struct night_options *o)
@@ -520,8 +512,6 @@ static int work(struct cli_session *session, void *context)
     if (status == CLI_GO_ON)
         status = o->list ? list_trials(night, session->format) : run_all(night);
     claims_close(&night->claims); /* must be closed before its store */
-    if (!o->list && (status == CLI_OK || status == CLI_INTERRUPTED))
-        signed_head_after_night(night->list.store);
     session->store = night->list.store;
     return status;
 }
@@ -540,16 +530,12 @@ static int run_night(struct night_options *o, const struct cli_command *command,
          NULL},
         {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
          "how long a worker may be silent before another takes over its trial (default: 60)", "SECONDS"},
-        {"submit", 0, POPT_ARG_STRING, &o->scheduler, 0, "run nothing here: give workers of this night to a scheduler",
-         "slurm|kubernetes|ssh"},
+        {"submit", 0, POPT_ARG_STRING, &o->scheduler, 0, "run nothing here: give workers of this night to a scheduler", "slurm"},
         {"print", 0, POPT_ARG_NONE, &o->print, 0, "with --submit: print what the scheduler would get, and submit nothing", NULL},
-        {"workers", 0, POPT_ARG_STRING, &o->workers, 0, "with --submit slurm or kubernetes: how many workers (default: 1)", "N"},
-        {"gpus", 0, POPT_ARG_STRING, &o->gpus, 0, "with --submit slurm or kubernetes: GPUs of each worker", "N"},
-        {"hosts", 0, POPT_ARG_STRING, &o->hosts, 0, "with --submit ssh: the machines, a worker on each", "A,B,C"},
-        {"image", 0, POPT_ARG_STRING, &o->image, 0, "with --submit kubernetes: the image of the workers, which has lineage in it",
-         "IMAGE"},
+        {"workers", 0, POPT_ARG_STRING, &o->workers, 0, "with --submit: how many workers (default: 1)", "N"},
+        {"gpus", 0, POPT_ARG_STRING, &o->gpus, 0, "with --submit: GPUs of each worker", "N"},
         {"scheduler-option", 0, POPT_ARG_ARGV, &o->scheduler_options, 0,
-         "with --submit slurm: one more option of sbatch; may be repeated", "OPTION"},
+         "with --submit: one more option of sbatch; may be repeated", "OPTION"},
         {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0, "stop after K similar failures in a row (default: 5; 0: never)",
          "K"},
         {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
@@ -662,8 +648,8 @@ const struct cli_command cmd_night = {
                    "their rows. If a worker is killed or silent for longer than --lease, another worker runs\n"
                    "its trial; the first row of a trial counts. In a store on a server with more than 10,000\n"
                    "trials, a worker of a list or grid of commands reads only the rows that it needs, and does\n"
-                   "not write KNOWLEDGE.md. --submit gives workers to Slurm, Kubernetes or ssh, which put an\n"
-                   "ended worker back into their queue. The night stops with exit status 3 if 5 trials in a row\n"
+                   "not write KNOWLEDGE.md. --submit gives workers to Slurm, which puts an ended worker back into\n"
+                   "its queue. The night stops with exit status 3 if 5 trials in a row\n"
                    "fail with the same evidence.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"

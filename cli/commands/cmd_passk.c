@@ -1,8 +1,4 @@
 /* cmd_passk.c: `lineage passk`: measures pass@k of policies, and chooses among them. */
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/passk.h>
 
@@ -119,89 +115,6 @@ static int64_t passk_total(const int64_t *values, size_t n)
     for (size_t i = 0; i < n; i++)
         sum += values[i];
     return sum;
-}
-
-/* ---- pass@k of several policies on the same questions, best first, with intervals ---- */
-
-/*
- * Lists for each k the policies from the best to the worst: pass@k with its 95 % interval, and its difference from the
- * best policy with the interval of that difference, computed question by question. The intervals are normal and account
- * for the choice of questions. names [n]; per_question [n][n_questions][n_k]. Returns an exit status.
- */
-struct passk_ranking {
-    size_t n, n_questions, n_k;
-    const char *const *names;
-    const int64_t *k;
-    const double *per_question;
-};
-
-struct interval {
-    double mean, low, high;
-};
-
-static double value_of(const struct passk_ranking *r, size_t policy, size_t question, size_t k)
-{
-    return r->per_question[(policy * r->n_questions + question) * r->n_k + k];
-}
-
-/*
- * Returns the mean pass@k of a policy over the questions, with its interval. If `best` names another policy, returns
- * the mean of the differences to that policy question by question, in which the difficulty of a question cancels out.
- */
-static struct interval over_questions(const struct passk_ranking *r, size_t policy, const size_t *best, size_t k)
-{
-    double n = (double)r->n_questions, mean = 0, square = 0;
-    for (size_t pass = 0; pass < 2; pass++)
-        for (size_t q = 0; q < r->n_questions; q++) {
-            double x = value_of(r, policy, q, k) - (best ? value_of(r, *best, q, k) : 0);
-            if (pass == 0)
-                mean += x / n;
-            else
-                square += (x - mean) * (x - mean);
-        }
-    double half = n > 1 ? 1.959963984540054 * sqrt(square / (n - 1) / n) : INFINITY;
-    return (struct interval){mean, mean - half, mean + half};
-}
-
-/* Ties keep the order of the command line. */
-static void sort_by(const struct passk_ranking *r, size_t k, size_t *order)
-{
-    for (size_t i = 0; i < r->n; i++) {
-        size_t at = i;
-        double mean = over_questions(r, i, NULL, k).mean;
-        for (; at > 0 && over_questions(r, order[at - 1], NULL, k).mean < mean; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-}
-
-static void print_row(struct cli_list *list, const struct passk_ranking *r, size_t k, const size_t *order, size_t place)
-{
-    struct interval own = over_questions(r, order[place], NULL, k);
-    struct interval behind = over_questions(r, order[place], &order[0], k);
-    bool known = isfinite(own.low);
-    cli_list_row(list, CLI_COUNT((size_t)r->k[k]), CLI_COUNT(place + 1), CLI_TEXT(r->names[order[place]]),
-                 CLI_FIGURE(own.mean, true), CLI_FIGURE(fmax(0, own.low), known), CLI_FIGURE(fmin(1, own.high), known),
-                 CLI_FIGURE(behind.mean, place > 0), CLI_FIGURE(behind.low, place > 0 && known),
-                 CLI_FIGURE(behind.high, place > 0 && known));
-}
-
-static int passk_ranking_print(const struct passk_ranking *r, enum cli_format format)
-{
-    static const char *const columns[] = {"k", "rank", "policy", "passk", "low", "high", "behind", "behind_low", "behind_high"};
-    struct cli_list *list = cli_list_new(format, stdout, sizeof columns / sizeof *columns, columns);
-    size_t *order = malloc(r->n * sizeof *order);
-    if (!list || !order) {
-        free(order);
-        return cli_no_memory();
-    }
-    for (size_t k = 0; k < r->n_k; k++) {
-        sort_by(r, k, order);
-        for (size_t place = 0; place < r->n; place++)
-            print_row(list, r, k, order, place);
-    }
-    free(order);
-    return cli_list_finish(list);
 }
 
 /* ---- `lineage passk`: measures pass@k of policies, and chooses among them ---- */
@@ -350,8 +263,8 @@ static int parse_estimate(struct passk_options *o)
     bool is_bernoulli = strcmp(text, "bernoulli") == 0;
     if (!is_bernoulli && strcmp(text, "beta") != 0)
         return cli_error(CLI_USAGE, "--estimate must be beta or bernoulli, not '%s'", text);
-    if (!o->select && (o->estimate_text || o->counts_file))
-        return cli_error(CLI_USAGE, "%s needs --select", o->estimate_text ? "--estimate" : "--counts");
+    if (!o->select && o->estimate_text)
+        return cli_error(CLI_USAGE, "--estimate needs --select");
     if (is_bernoulli && o->dynamic)
         return cli_error(CLI_USAGE, "--estimate bernoulli does not work with --dynamic: sampling until an answer is correct "
                                     "makes the share of correct answers too large");
@@ -511,27 +424,6 @@ static int enter(struct passk_options *o, struct contest *contest, size_t place)
     return status;
 }
 
-static int rank(const struct passk_options *o, const struct contest *contest)
-{
-    struct passk_ranking ranking = {
-        .n = contest->n, .n_questions = contest->n_questions, .n_k = k_within(o), .names = contest->names, .k = o->k};
-    size_t per_policy = contest->n_questions * ranking.n_k;
-    double *per_question = calloc(contest->n * per_policy, sizeof *per_question);
-    struct rl_error err;
-    int status = per_question ? CLI_GO_ON : cli_no_memory();
-    for (size_t i = 0; i < contest->n && status == CLI_GO_ON; i++) {
-        size_t at = i * contest->n_questions;
-        if (rl_passk(RL_PASSK_UNBIASED, contest->n_questions, contest->asked + at, contest->right + at, ranking.n_k, o->k,
-                     per_question + i * per_policy, NULL, &err) != RL_OK)
-            status = core_fail(&err);
-    }
-    ranking.per_question = per_question;
-    if (status == CLI_GO_ON)
-        status = passk_ranking_print(&ranking, o->format);
-    free(per_question);
-    return status;
-}
-
 static int print_selection(const struct passk_options *o, const struct passk_selection *selection)
 {
     int status = write_rates(o, selection);
@@ -561,28 +453,14 @@ static struct passk_selection selection_of(const struct passk_options *o, const 
 static int compare(struct passk_options *o, const char *const *names, size_t n)
 {
     struct contest contest = {.names = names, .n = n};
-    size_t n_within = k_within(o);
     if (o->source.checkpoint && n > 1)
         return cli_error(CLI_USAGE, "passk: --checkpoint works with one policy only");
-    if (o->dynamic && !o->select)
-        return cli_error(CLI_USAGE, "passk: --dynamic ranks several policies only with --select, because unbiased estimates need "
-                                    "a fixed number of samples");
-    if (!o->select && o->k_text && n_within < o->n_k)
-        return cli_error(CLI_USAGE,
-                         "passk: --k %lld is above --samples %zu: several policies are ranked by unbiased estimates, which need "
-                         "at least k samples; raise --samples, or use --select",
-                         (long long)o->k[n_within], o->sampling.budget);
-    if (!o->select && n_within == 0)
-        return cli_error(CLI_USAGE,
-                         "passk: several policies are ranked by values of k up to --samples, but --k has none of those");
     int status = CLI_GO_ON;
     for (size_t i = 0; i < n && status == CLI_GO_ON; i++)
         status = enter(o, &contest, i);
     const struct passk_selection selection = selection_of(o, &contest);
-    if (status == CLI_GO_ON && o->select)
+    if (status == CLI_GO_ON)
         status = print_selection(o, &selection);
-    else if (status == CLI_GO_ON && (status = write_rates(o, &selection)) == CLI_GO_ON)
-        status = rank(o, &contest);
     free(contest.asked);
     free(contest.right);
     return status;
@@ -615,6 +493,7 @@ static int select_counted(struct passk_options *o)
 static int work(void *context, const char *const *what, size_t n)
 {
     struct passk_options *o = context;
+    o->select |= n > 1 || o->counts_file;
     int status = parse(o, n);
     if (status == CLI_GO_ON)
         status = check_rates_file(o);
@@ -622,7 +501,7 @@ static int work(void *context, const char *const *what, size_t n)
         return status;
     if (o->counts_file)
         return select_counted(o);
-    return n > 1 || o->select ? compare(o, what, n) : measure(o, what[0]);
+    return o->select ? compare(o, what, n) : measure(o, what[0]);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -633,10 +512,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "samples per question (default: 16); with --dynamic the most (default: 64)", "N"},
         {"k", 0, POPT_ARG_STRING, &o.k_text, 0, "values of k, ascending (default: powers of two up to 8 times the samples)",
          "K,..."},
-        {"select", 0, POPT_ARG_NONE, &o.select, 0, "rank policies for every k, with the probability of being the best", NULL},
-        {"estimate", 0, POPT_ARG_STRING, &o.estimate_text, 0, "with --select: beta (default) or bernoulli", "NAME"},
+        {"select", 0, POPT_ARG_NONE, &o.select, 0, "print one policy as several are: for every k, with its interval", NULL},
+        {"estimate", 0, POPT_ARG_STRING, &o.estimate_text, 0, "of several policies: beta (default) or bernoulli", "NAME"},
         {"counts", 0, POPT_ARG_STRING, &o.counts_file, 0,
-         "with --select: samples drawn elsewhere, as a CSV file with the columns policy, question, samples, correct", "FILE"},
+         "rank by samples drawn elsewhere, a CSV file with the columns policy, question, samples, correct", "FILE"},
         {"rates", 0, POPT_ARG_STRING, &o.rates_file, 0, "also write the pass rate of each question to a new file", "FILE"},
         {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question after --enough correct answers", NULL},
         {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "with --dynamic: number of correct answers (default: 2)", "N"},
@@ -657,16 +536,12 @@ const struct cli_command cmd_passk = {
                    "distribution of pass rates with the greatest likelihood, which also reaches beyond the\n"
                    "samples. --dynamic samples a question until --enough answers are correct; the unbiased\n"
                    "estimate is not valid then and is left out. Nothing is recorded.\n"
-                   "Several policies are ranked for each k up to the samples: unbiased estimates on the same\n"
-                   "questions with 95 % intervals, and the distance to the best policy with the interval of\n"
-                   "that difference, taken question by question (both intervals are normal, over questions).\n"
-                   "--select ranks them for k beyond the samples, too: by Beta-binomial fits, or by\n"
-                   "1 - (1 - c/n)^k with --estimate bernoulli. Intervals, and the probability that a policy\n"
-                   "is the best, come from 1000 resamples of the questions. It also takes --dynamic, and\n"
-                   "counts of any other program with --counts.",
+                   "Several policies are ranked for each k by Beta-binomial fits, or by 1 - (1 - c/n)^k with\n"
+                   "--estimate bernoulli. Intervals, and the probability that a policy is the best, come from\n"
+                   "1000 resamples of the questions. --counts ranks by counts of any other program.",
     .examples = "  lineage passk 004 007 011 -C runs/hop --samples 32 --k 1,8,32\n"
-                "  lineage passk 004 007 -C runs/hop --select --dynamic --k 1,64,256\n"
-                "  lineage passk --select --counts counts.csv --k 1,16,128\n"
+                "  lineage passk 004 007 -C runs/hop --dynamic --k 1,64,256\n"
+                "  lineage passk --counts counts.csv --k 1,16,128\n"
                 "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
                 "  lineage passk 004 -C runs/hop --dynamic --samples 128 --format json",
     .run = run,

@@ -2,9 +2,6 @@
  * cmd_preflight.c: `lineage preflight`: what a recipe would do, before anything runs: the plan, its memory, missing
  * corrections, settings that nothing reads, and each setting beside the recommendation of its paper.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/algorithm.h>
 #include <rlcore/envelope.h>
@@ -32,8 +29,6 @@ struct preflight {
     bool unplanned; /* a change was refused, so that there is no plan of what was asked for */
     char refused[TRAINER_ERROR_TEXT_MAX]; /* why the recipe would be refused; "": it would run */
 };
-
-/* ---- the recipe --------------------------------------------------------------------------- */
 
 static void refuse(struct preflight *p, const char *why)
 {
@@ -64,8 +59,6 @@ static int read_recipe(struct preflight *p, const char *path)
     p->source.n = 0;
     return recipe_source_parse(&p->source, &p->recipe, &err) == TRAINER_OK ? CLI_GO_ON : cli_error(CLI_USAGE, "%s", p->refused);
 }
-
-/* ---- memory ------------------------------------------------------------------------------- */
 
 /* "paper" is the budget of the article on A2TGPO for Qwen3-4B: 8 + 12 + 9 + 0 + 5 of 128 GB. */
 static int read_envelope(struct preflight *p, const char *text)
@@ -129,8 +122,6 @@ static int judge_memory(struct preflight *p)
     }
     return CLI_GO_ON;
 }
-
-/* ---- text --------------------------------------------------------------------------------- */
 
 static double rows_of(const struct trainer_recipe *recipe)
 {
@@ -240,8 +231,6 @@ static int print_text(const struct preflight *p)
     return status;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------- */
-
 static json_t *plan_json(const struct preflight *p)
 {
     const struct trainer_recipe *r = &p->recipe;
@@ -292,8 +281,6 @@ static int print_json(const struct preflight *p)
     json_decref(root);
     return CLI_OK;
 }
-
-/* ---- the command -------------------------------------------------------------------------- */
 
 static int look(struct preflight *p, const char *path)
 {

@@ -4,8 +4,6 @@
  * The text is for a reader that has never seen this program and acts at once: short sentences, exact commands. The test
  * cli_program runs its commands.
  */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/move.h>
@@ -33,8 +31,6 @@ struct program {
 static const char ignore_line[] =
     "git check-ignore -q %s/lineage.json ||\n"
     "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
-
-/* ---- what the store knows ---- */
 
 static bool is_bare(const char *word)
 {
@@ -112,8 +108,6 @@ static void ask_store(struct program *p)
     }
     lineage_store_close(store);
 }
-
-/* ---- the text ---- */
 
 static const char *value_of(const struct program *p, const char *name, size_t length)
 {

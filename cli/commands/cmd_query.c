@@ -1,6 +1,4 @@
 /* cmd_query.c: `lineage query`: lists trials that meet all conditions. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/search.h>
 #include <lineage/settings.h>

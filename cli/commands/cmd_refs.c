@@ -1,6 +1,4 @@
 /* cmd_refs.c: `lineage refs`: lists, removes and adds the refs that keep the code of trials. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "git/trial_place.h"
 #include "git/trial_ref.h"

@@ -1,6 +1,4 @@
 /* cmd_render.c: `lineage render`: prints the block that the next agent reads. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <lineage/render.h>

@@ -1,6 +1,4 @@
 /* cmd_report.c: `lineage report`: writes the store as one HTML page or one picture. */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "cli.h"

@@ -1,9 +1,5 @@
 /* cmd_rerun.c: `lineage rerun`: repeats a command's trial from its provenance. */
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,8 +32,6 @@ struct rerun {
     char said[512]; /* what all runs of the trial say */
     const char *cannot; /* why it cannot start; NULL: it can, as far as is known */
 };
-
-/* ---- where to run it ---- */
 
 /* A rerun uses the code of the trial that it repeats. */
 static int find_origin(struct rerun *o)
@@ -106,8 +100,6 @@ static int choose_directory(struct rerun *o)
     return access(o->dir, X_OK) == 0 ? CLI_GO_ON : cli_error(CLI_USAGE, "cannot work in %s: %s", o->dir, strerror(errno));
 }
 
-/* ---- the files of a sweep ---- */
-
 /* Puts the files that the trial started with into the work directory. */
 static bool fill_workdir(void *context, const char *workdir, char why[TRIAL_TEXT_MAX])
 {
@@ -147,8 +139,6 @@ static int find_start(struct rerun *o)
     lineage_trial_release(&parent);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
-
-/* ---- comparing the score ---- */
 
 /* Compares the scores to the last bit, because a repetition has the same seed. A difference is printed together with
  * the noise, which shows whether the difference matters. */

@@ -1,7 +1,4 @@
 /* cmd_rescore.c: `lineage rescore`: reads the score of a trial that finished from what it left, without running it again. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/code.h>
@@ -23,8 +20,6 @@ struct rescore {
     char log[PATH_MAX], work[PATH_MAX];
     char notes[512], link[LINEAGE_NIGHT_LINK_MAX], code[LINEAGE_CODE_NOTE_MAX];
 };
-
-/* ---- what may be read again ---- */
 
 static bool finished(const struct lineage_trial *was)
 {
@@ -64,8 +59,6 @@ static void find_file(const struct rescore *o, char path[PATH_MAX], const char *
         path[0] = '\0';
     lineage_free(dir);
 }
-
-/* ---- the new row ---- */
 
 /* The row is of the same trial: of the same night, code and settings. */
 static void set_identity(struct rescore *o, struct command_trial *t)
@@ -161,8 +154,6 @@ static int rescore_id(struct rescore *o, const char *id)
                          o->was.exp_id);
     return rescore(o);
 }
-
-/* ---- a whole night ---- */
 
 /* Collects {KEY: ID} of the night's trials whose latest row finished without a score. The rows are read first, because each trial adds
  * one. */

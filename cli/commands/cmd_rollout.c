@@ -1,6 +1,4 @@
 /* cmd_rollout.c: `lineage rollout`: prints what a policy writes and what the tool answers. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "recipe/policy_source.h"
 #include "recipe/rollout_print.h"

@@ -1,6 +1,4 @@
 /* cmd_run.c: `lineage run`: runs any command as a trial. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "git/agent_place.h"

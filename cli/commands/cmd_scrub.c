@@ -1,9 +1,9 @@
 /* cmd_scrub.c: `lineage scrub`: takes a secret out of a store. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "sign/signed_head.h"
+#include <lineage/redact.h>
+
+#include "cli.h"
 #include "support/running_files.h"
 
 struct scrub_options {
@@ -46,15 +46,6 @@ static void note_running(void *context, const char *name, int dir, bool held)
     ((struct scrub_options *)context)->any_running |= held;
 }
 
-static void sign_again(struct lineage_store *store)
-{
-    struct lineage_digests digests;
-    char key[PATH_MAX];
-    user_key_path(key);
-    if (key[0])
-        (void)signed_head_make(store, true, isatty(STDERR_FILENO), &digests);
-}
-
 static int work(struct cli_session *session, void *context)
 {
     struct scrub_options *o = context;
@@ -72,8 +63,6 @@ static int work(struct cli_session *session, void *context)
         return cli_fail(&err);
     printf("%zu row%s and %zu file%s redacted, %zu place%s in all\n", done.rows, done.rows == 1 ? "" : "s", done.files,
            done.files == 1 ? "" : "s", done.places, done.places == 1 ? "" : "s");
-    if (done.rows)
-        sign_again(session->store);
     if (o->any_running)
         cli_say("a trial is running and may write the secret again; repeat this when it has ended");
     if (done.rows || done.files)
@@ -100,7 +89,7 @@ const struct cli_command cmd_scrub = {
                    "telemetry, snapshots, code and all other files of the store. It is also found where it is\n"
                    "spelled as in JSON, in a cell, in a URL or in HTML, but not compressed or encrypted. The\n"
                    "redaction of rows is recorded, so that `verify` accepts these rows, with exactly these\n"
-                   "bytes, and digests and signatures stay valid. If it is interrupted, run it again. Prints\n"
+                   "bytes, and noted digests stay valid. If it is interrupted, run it again. Prints\n"
                    "each file with the number of places. Exit status 1 if the secret is left somewhere. Ids,\n"
                    "numbers and paths in rows, and rows on a server, cannot be redacted (status 2).",
     .examples = "  lineage scrub <secret.txt\n  lineage scrub --file secret.txt -C runs/mine",

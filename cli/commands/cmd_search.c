@@ -1,6 +1,4 @@
 /* cmd_search.c: `lineage search`: lists the trials that contain given words. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/render.h>
 #include <lineage/search.h>

@@ -1,5 +1,4 @@
 /* cmd_serve.c: `lineage serve`: shows the report live in a browser. */
-#include <string.h>
 
 #include "cli.h"
 #include "serve/live_server.h"

@@ -1,5 +1,4 @@
 /* cmd_show.c: `lineage show`: prints one trial in full. */
-#include <stdlib.h>
 
 #include <lineage/text.h>
 #include <lineage/voids.h>

@@ -1,5 +1,4 @@
 /* cmd_similar.c: `lineage similar`: lists the trials that resemble a trial or an idea. */
-#include <string.h>
 
 #include "output/ideas_out.h"
 

@@ -1,10 +1,6 @@
 /*
  * cmd_status.c: `lineage status`: lists the running trials of a store.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/running_trials.h"
 

@@ -1,7 +1,4 @@
 /* cmd_suggest.c: `lineage suggest`: prints the setting that a proposer would try next. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "propose/propose_answer.h"
 

@@ -1,6 +1,4 @@
 /* cmd_sweep.c: `lineage sweep`: prints which values of parameters were tried. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>

@@ -1,5 +1,4 @@
 /* cmd_sync.c: `lineage sync`: delivers trials from the outbox to the log's server. */
-#include <inttypes.h>
 
 #include <lineage/blobs.h>
 

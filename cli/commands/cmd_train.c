@@ -1,6 +1,4 @@
 /* cmd_train.c: `lineage train`: trains by a recipe and records the trial. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "recipe/recipe_source.h"

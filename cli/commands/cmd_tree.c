@@ -1,6 +1,4 @@
 /* cmd_tree.c: `lineage tree`: prints all trials as a tree. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -35,8 +33,6 @@ struct graph {
     struct cli_list *list;
     bool failed;
 };
-
-/* ---- loading ---- */
 
 /* The hypothesis begins with a remark if the trial's place is unusual. */
 static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node *node)
@@ -101,8 +97,6 @@ static void link_nodes(struct graph *g)
     for (size_t i = g->best; i != NONE; i = g->nodes[i].parent)
         g->nodes[i].to_best = true;
 }
-
-/* ---- drawing ---- */
 
 /* Returns the child to which the trial's line continues. If several subtrees have the same size, the last one wins,
  * which is usually the newest. */

@@ -1,6 +1,4 @@
 /* cmd_tried.c: `lineage tried`: asks whether a setting was tried. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -87,8 +85,6 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
                 n > 1 ? "s" : "");
     return n ? CLI_NO : CLI_GO_ON;
 }
-
-/* ---- the nearest evidence ---- */
 
 enum { NEAREST_SHOWN = 3 };
 

@@ -1,5 +1,4 @@
 /* cmd_trust.c: `lineage trust`: lets a directory name the server of its log. */
-#include <string.h>
 
 #include <lineage/render.h>
 #include <lineage/trust.h>

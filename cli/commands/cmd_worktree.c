@@ -1,6 +1,4 @@
 /* cmd_worktree.c: `lineage worktree`: work trees of git in which several agents work side by side on one store. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "git/agent_place.h"
 #include "git/read_command.h"

@@ -1,7 +1,5 @@
 #include "git/agent_place.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli.h"

@@ -1,8 +1,6 @@
 #include "git/repository.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,8 +14,6 @@
 static const double seconds = 60;
 
 enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 32, REFS_MAX = 64 << 20 };
-
-/* ---- in the user's repository ---- */
 
 /* A repository that belongs to another user is refused by git itself. */
 static char *in_users(const char *dir, const char *const *words, size_t max, size_t *length)
@@ -155,8 +151,6 @@ bool repository_ref_set(const struct repository *r, const char *ref, const char 
     free(text);
     return text != NULL;
 }
-
-/* ---- the scratch repository ---- */
 
 static bool put_file(const char *dir, const char *name, const char *text)
 {

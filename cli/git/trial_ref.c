@@ -1,7 +1,5 @@
 #include "git/trial_ref.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "git/repository.h"
@@ -131,8 +129,6 @@ static void remove_running(const struct repository *r, const json_t *git)
     if (is_ours(ref, RUNNING_REFS))
         repository_ref_set(r, ref, NULL, code_of(git));
 }
-
-/* ---- whose refs they are ---- */
 
 /* common: the directory of the repository (repository_common). Lines are relative to what is around the repository's
  * directory where they can be, so that a copied or moved project lists its own stores. */

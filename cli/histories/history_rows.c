@@ -2,11 +2,6 @@
 #include "histories/history_rows.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/notes.h>

@@ -1,13 +1,8 @@
 /* history_run.c: the form that every reader gives; see history.h. */
 #define _GNU_SOURCE /* timegm, asprintf */
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -4,10 +4,6 @@
  */
 #include <csv.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -91,8 +87,6 @@ static bool read_metrics(json_t *history, json_t *run, const char *path, char wh
     return good;
 }
 
-/* ---- settings ---- */
-
 /* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. What does not end with its line is left out, with all deeper lines. */
 static bool read_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
 {
@@ -140,8 +134,6 @@ static bool read_settings(json_t *history, json_t *run, const char *path, char w
     free(text);
     return text != NULL;
 }
-
-/* ---- runs ---- */
 
 /* A run is NAME/version_N whichever folder is imported, so that a second import of another one finds it again. */
 static const char *key_of(char place[PATH_MAX], const FTSENT *file)

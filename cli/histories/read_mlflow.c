@@ -5,13 +5,8 @@
  * directories. Deleted runs and experiments are left out.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fts.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -63,8 +58,6 @@ static void mark_groups(json_t *history)
             json_object_set_new(run, "groups", json_true());
     json_decref(parents);
 }
-
-/* ---- a directory ---- */
 
 /* Copies the value of `key: value` of a flat YAML file, without quotes; "" if there is none. */
 /* Returns false for a text of several lines, of which out gets nothing. */
@@ -285,8 +278,6 @@ json_t *read_mlflow(const char *path, const struct history_options *options, cha
     mark_groups(e.history);
     return history_done(e.history, NULL, NULL, good);
 }
-
-/* ---- an SQLite file ---- */
 
 static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *experiment,
                       char why[HISTORY_WHY_MAX])

@@ -3,10 +3,6 @@
  * Neptune's .neptune/offline/RUN (metadata.json, data-N.log). Neither records how a run ended: what is there was ended by its library.
  */
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"
@@ -23,8 +19,6 @@ static void add_value(json_t *run, json_t *counts, const char *name, const json_
 struct offline {
     json_t *run, *counts; /* counts: of the values of each metric */
 };
-
-/* ---- Comet ---- */
 
 /* What the library adds itself are the machine (`sys.`), the duration and the step (a parameter that is not logged by hand). */
 static bool take_message(void *context, json_t *message)
@@ -62,8 +56,6 @@ static bool take_comet(json_t *history, const FTSENT *file, json_t *experiment, 
     json_decref(o.counts);
     return good;
 }
-
-/* ---- Neptune ---- */
 
 /* Writes the parts of a path from the first on, joined by '/'. */
 static void join(char out[256], const json_t *path, size_t first)
@@ -147,8 +139,6 @@ static bool take_neptune(json_t *history, const FTSENT *file, json_t *metadata, 
     json_decref(o.counts);
     return good;
 }
-
-/* ---- both ---- */
 
 static bool keep_first(void *context, json_t *value)
 {

@@ -4,10 +4,6 @@
  */
 #include <ctype.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "histories/readers.h"
@@ -56,8 +52,6 @@ static double number_of(const json_t *object, const char *member)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* ---- AIDE ---- */
-
 /* A node without a metric, or with an exception, is buggy. */
 static void add_node(json_t *history, const json_t *node, const json_t *parents)
 {
@@ -95,8 +89,6 @@ json_t *read_aide(const char *path, const struct history_options *options, char 
     history_set_text(history, "score", "metric");
     return history_done(history, NULL, NULL, history_each_value(path, take_journal, history, why));
 }
-
-/* ---- OpenEvolve ---- */
 
 static void set_island(json_t *run, const json_t *island, const json_t *generation)
 {
@@ -172,8 +164,6 @@ json_t *read_openevolve(const char *path, const struct history_options *options,
     history_set_text(history, "score", SCORE);
     return history_done(history, NULL, NULL, good);
 }
-
-/* ---- ShinkaEvolve ---- */
 
 /* A program that is not correct has failed, whatever its score. */
 static void take_row(json_t *history, sqlite3_stmt *stmt)

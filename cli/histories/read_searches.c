@@ -4,10 +4,6 @@
  * and configs.json, and the folders of ClearML's offline tasks (task.json, metrics.jsonl); and what `dvc exp show --json` prints.
  */
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli.h"

@@ -9,10 +9,6 @@
 #include <dirent.h>
 #include <fts.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "histories/readers.h"
@@ -26,8 +22,6 @@ static bool is_intact(const uint8_t *bytes, size_t n)
     const uint32_t crc = crc32_of(0, 0x82f63b78u, bytes, n), masked = (crc >> 15 | crc << 17) + 0xa282ead8u;
     return masked == (uint32_t)little_endian(bytes + n, 4);
 }
-
-/* ---- hparams ---- */
 
 /* google.protobuf.Value */
 static json_t *setting_of(struct bytes value)
@@ -75,8 +69,6 @@ static void add_hparams(json_t *run, struct bytes content)
         }
     }
 }
-
-/* ---- events ---- */
 
 /* Whether the tensor is one number; pictures and texts are tensors, too. */
 static bool scalar_of(double *value, struct bytes tensor)
@@ -231,8 +223,6 @@ static const char *cut_key(char *key, const char *dir)
         strcpy(slash ? slash : key, slash ? "" : ".");
     return prefix ? prefix : "";
 }
-
-/* ---- curves of add_scalars ---- */
 
 /* Whether the directory is named after the tag, in which torch replaces each '/'. Returns the bytes of the name that are the tag's. */
 static size_t flat_length(const char *name, const char *tag)

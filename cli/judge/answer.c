@@ -4,9 +4,6 @@
  */
 #include "judge/answer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 static void give_up(struct answer *answer, enum answer_verdict verdict, const char *why)
@@ -14,8 +11,6 @@ static void give_up(struct answer *answer, enum answer_verdict verdict, const ch
     answer->verdict = verdict;
     snprintf(answer->why, sizeof answer->why, "%s", why);
 }
-
-/* ---- the list of steps ---- */
 
 /*
  * Which indices from 0 to n occurred in the answer. The range has n + 1 values because some models count steps from 0
@@ -121,8 +116,6 @@ static void read_steps(struct answer *answer, const json_t *steps, uint8_t *flag
     free(seen.text);
 }
 
-/* ---- the content ---- */
-
 enum { OBJECT_TRIES = 1000 }; /* braces in prose at which an object may begin */
 
 /* An end tag in a text that begins with an object belongs to that object. */
@@ -173,8 +166,6 @@ static void read_content(struct answer *answer, uint8_t *flags, size_t n_steps)
         give_up(answer, ANSWER_UNUSABLE, why);
     json_decref(object);
 }
-
-/* ---- the response ---- */
 
 static bool is_one_of(const char *word, const char *const *words)
 {
@@ -269,8 +260,6 @@ void answer_release(struct answer *answer)
     answer->content = NULL;
     answer->analysis = NULL;
 }
-
-/* ---- errors ---- */
 
 static void copy_word(char *out, size_t size, const json_t *value)
 {

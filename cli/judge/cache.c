@@ -26,8 +26,6 @@ bool judge_digest(char digest[JUDGE_DIGEST_MAX], json_t *object)
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* ---- cache lines ---- */
-
 /* The line begins with a line end, which is only written behind an incomplete line. */
 char *cache_line(json_t *object, size_t flags)
 {
@@ -58,8 +56,6 @@ bool cache_line_write(int fd, const char *line, off_t *at, size_t *length)
     *length = n - torn;
     return end >= 0 && write(fd, from, n) == (ssize_t)n;
 }
-
-/* ---- cache ---- */
 
 struct entry {
     UT_hash_handle hh;
@@ -109,8 +105,6 @@ static void keep(struct cache *cache, const char *digest, const uint8_t *flags, 
         free(entry);
     }
 }
-
-/* ---- reading ---- */
 
 static bool is_digest(const char *text)
 {
@@ -247,8 +241,6 @@ void cache_find_endpoint(const struct cache *cache, const char *digest, struct j
             return;
         }
 }
-
-/* ---- writing ---- */
 
 /* Takes the object. */
 static bool add_line(struct cache *cache, json_t *object)

@@ -1,8 +1,5 @@
 #include "judge/chat.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "cli.h"
@@ -64,8 +61,6 @@ void chat_close(struct chat *chat)
     if (!chat->beside)
         endpoint_close(&chat->at);
 }
-
-/* ---- one attempt ---- */
 
 static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, double seconds)
 {
@@ -146,8 +141,6 @@ static enum next take(struct chat *chat, const json_t *body, CURLcode result, js
                ? NEXT_STOP
                : NEXT_LATER;
 }
-
-/* ---- all attempts ---- */
 
 /* In pieces, so that another thread can end it. */
 static void nap(struct chat *chat, double seconds)

@@ -5,13 +5,9 @@
 #include "judge/endpoint.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"
-
-/* ---- curl library ---- */
 
 /*
  * Loads libcurl when a judge is opened. The file name includes the ABI version, because the constants
@@ -40,8 +36,6 @@ static bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_W
         snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that is needed; install a newer one");
     return all;
 }
-
-/* ---- key and headers ---- */
 
 /* Rejects a key with a line end, which would end the header and begin another header. */
 static bool is_key(const char *key)

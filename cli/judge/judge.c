@@ -5,10 +5,6 @@
  */
 #include "judge/judge.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 #include "judge/judge_internal.h"
 #include "judge/trajectory.h"
@@ -17,8 +13,6 @@
 /* ---- makes the requests that libcurl sends. Responses are bounded, and each attempt has its own timeout, which
  * begins when it is sent.
  */
-
-/* ---- handles ---- */
 
 static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
 {
@@ -70,8 +64,6 @@ static void request_close(struct judge *judge)
     free(judge->slots);
     json_decref(judge->form);
 }
-
-/* ---- bodies ---- */
 
 /* Temperature 0 makes answers repeatable most of the time; only the cache guarantees equal answers. */
 static json_t *make_body(const struct judge *judge, const json_t *messages, const struct judge_dialect *dialect)
@@ -138,8 +130,6 @@ struct round {
     void *context;
 };
 
-/* ---- open and close ---- */
-
 struct judge *judge_open(const struct trainer_judge *settings, const char *cache, uint64_t seed, char why[JUDGE_WHY_MAX])
 {
     struct judge *judge = calloc(1, sizeof *judge);
@@ -169,8 +159,6 @@ void judge_close(struct judge *judge)
     json_decref(judge->wording);
     free(judge);
 }
-
-/* ---- errands ---- */
 
 static void announce(const struct round *round, const struct judge_errand *errand)
 {
@@ -230,8 +218,6 @@ static void finish(struct round *round, struct judge_errand *errand)
     announce(round, errand);
     follow(round, errand);
 }
-
-/* ---- the queue ---- */
 
 static struct judge_slot *free_slot(struct judge *judge)
 {
@@ -364,8 +350,6 @@ bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_se
     free(round.errands);
     return good;
 }
-
-/* ---- the check of an endpoint ---- */
 
 void judge_remember(const struct judge *judge)
 {

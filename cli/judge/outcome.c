@@ -36,8 +36,6 @@ static void try_later(struct judge *judge, struct judge_errand *errand, double s
     outcome_settle(errand, TRAINER_JUDGE_FAILED, text);
 }
 
-/* ---- answers ---- */
-
 /* After a second unusable answer the case fails. */
 static void repair(struct judge *judge, struct judge_errand *errand, const struct answer *answer)
 {
@@ -122,8 +120,6 @@ static void take_answer(struct judge *judge, struct judge_slot *slot, struct jud
     }
     answer_release(&answer);
 }
-
-/* ---- errors ---- */
 
 static double asked_to_wait(const struct judge *judge, const struct judge_slot *slot)
 {

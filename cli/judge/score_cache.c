@@ -40,8 +40,6 @@ struct score_cache {
     struct place *places;
 };
 
-/* ---- the index ---- */
-
 static void forget_file(struct score_cache *cache, size_t file)
 {
     struct place *place, *next;
@@ -97,8 +95,6 @@ static void index_file(struct score_cache *cache, size_t file)
     else if (copy >= 0)
         close(copy);
 }
-
-/* ---- files ---- */
 
 static bool open_files(struct score_cache *cache)
 {
@@ -162,8 +158,6 @@ static bool lock_file(struct score_cache *cache)
     }
     return false;
 }
-
-/* ---- answers ---- */
 
 static bool take_values(const json_t *line, const char *digest, float *values, size_t n)
 {

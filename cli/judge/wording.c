@@ -5,9 +5,6 @@
  */
 #include "judge/wording.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 #include "judge/trajectory.h"
 
@@ -94,8 +91,6 @@ json_t *wording_open(const char *file, char why[WORDING_WHY_MAX])
     json_decref(wording);
     return NULL;
 }
-
-/* ---- messages ---- */
 
 /* Cuts a long text between characters and adds "[cut]", so that half a sentence does not look like the agent's own. */
 static json_t *cut(const json_t *text)

@@ -4,6 +4,12 @@ cmake_minimum_required(VERSION 3.25)
 string(TIMESTAMP date "%Y-%m-%d" UTC)
 set(man ${SOURCE}/cli/man)
 
+# The page of a command that is no more would be installed.
+file(GLOB former ${OUT}/lineage-*.1)
+if(former)
+  file(REMOVE ${former})
+endif()
+
 # write(NAME TEXT): fills in date and version.
 function(write name text)
   string(REPLACE "@DATE@" "${date}" text "${text}")

@@ -1,7 +1,5 @@
 /* call.c: what every method needs to answer: errors, parameters, texts that are written piece by piece. */
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>

@@ -4,18 +4,12 @@
  */
 #include "mcp/field.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
 #include <lineage/settings.h>
 #include <lineage/text.h>
 
 #include "mcp/untrusted.h"
-
-/* ---- names ---- */
 
 struct texts {
     char **list;
@@ -229,8 +223,6 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
     return ok;
 }
 
-/* ---- values ---- */
-
 static json_t *param_json(const struct lineage_param *param)
 {
     return param->text ? mcp_cell(param->text, 0) : cli_json_setting(param->value);
@@ -323,8 +315,6 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
         return json_integer((json_int_t)trial->seq);
     return other_json(trial, name, max);
 }
-
-/* ---- trials by id ---- */
 
 enum { LONG_ID = 80 };
 

@@ -5,12 +5,9 @@
  */
 #include "mcp/mcp.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "mcp/lines.h"
@@ -46,8 +43,6 @@ struct mcp_inbox {
     double started;
 };
 
-/* ---- output, with the lock held ---- */
-
 /* Compact JSON contains no line end, which is all that the framing needs. A message that cannot be formatted or written
  * ends the stream, because otherwise the client would wait forever for an answer that was skipped. */
 static bool deliver(struct mcp_inbox *inbox, json_t *message)
@@ -64,8 +59,6 @@ static bool deliver(struct mcp_inbox *inbox, json_t *message)
     json_decref(message);
     return !inbox->broken;
 }
-
-/* ---- the reading thread ---- */
 
 /* Takes a message out of the queue without answering it. */
 static void drop(struct mcp_inbox *inbox, struct waiting **at)
@@ -237,8 +230,6 @@ static void *read_input(void *context)
     pthread_mutex_unlock(&inbox->lock);
     return NULL;
 }
-
-/* ---- the thread that answers ---- */
 
 /* The pipe wakes the reader when a request begins, because the reader may be in poll without a
  * timeout. */

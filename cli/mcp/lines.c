@@ -7,8 +7,6 @@
 
 #include "lines.h"
 
-/* ---- id scan ---- */
-
 /*
  * The outermost keys and values of a JSON object, without keeping it. Only strings and brackets matter: a bracket inside a
  * string does not nest, and an "id" inside params is not the request's.
@@ -75,8 +73,6 @@ const char *mcp_id_scan_result(const struct mcp_id_scan *scan)
 {
     return scan->in_object && scan->has_method ? scan->id : "";
 }
-
-/* ---- lines ---- */
 
 /* Doubles the buffer, so that a message that arrives byte by byte is not copied for each byte. One byte is reserved for
  * the NUL that the parser's caller needs. */

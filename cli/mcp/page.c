@@ -4,10 +4,6 @@
  */
 #include "mcp/page.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/notes.h>
 #include <lineage/text.h>
 

@@ -3,8 +3,6 @@
  * one file, because most completions are arguments of this prompt. The advice comes first; the digest, which quotes
  * trials, follows in its labelled block.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -37,8 +35,6 @@ json_t *mcp_prompts_list(struct mcp_call *call)
     return json_pack("{s:[{s:s, s:s, s:s, s:o}]}", "prompts", "name", "plan_night", "title", "Plan the next night", "description",
                      "What is known, and text_plan_night to turn it into a list of trials worth their time", "arguments", list);
 }
-
-/* ---- plan night ---- */
 
 /* The protocol defines prompt arguments as text, so a number is the client's mistake. Lengths are limited because these
  * texts become part of a prompt. */
@@ -131,8 +127,6 @@ json_t *mcp_prompts_get(struct mcp_call *call)
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments must be an object");
     return check_arguments(call, given) ? plan_night(call, given) : NULL;
 }
-
-/* ---- completion ---- */
 
 /* Returns the names that begin with the text. Ids that are not plain words are left out, because they cannot be
  * typed. */

@@ -2,8 +2,6 @@
  * resources.c: the resources lineage://knowledge and lineage://trial/ID, /diff, /steps, for clients whose user picks
  * what the model reads. The list has one entry; trials are templates, because a list of 10,000 trials helps nobody.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -14,8 +12,6 @@
 #define TRIAL_URI "lineage://trial/"
 
 enum { DIFF_BYTES = 20000, STEP_BYTES = 10000, MAX_KEYS = 64, ID_MAX = 400 };
-
-/* ---- lists ---- */
 
 static const struct {
     const char *part, *name, *title, *description, *type;
@@ -54,8 +50,6 @@ bool mcp_is_template(const char *uri)
             return true;
     return false;
 }
-
-/* ---- steps ---- */
 
 struct steps {
     FILE *out;
@@ -164,8 +158,6 @@ static json_t *read_steps(struct mcp_call *call, const char *id)
     mcp_names_free(keys);
     return text;
 }
-
-/* ---- read ---- */
 
 static json_t *read_diff(struct mcp_call *call, const char *id)
 {

@@ -5,9 +5,6 @@
  */
 #include "mcp/schema.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <lineage/text.h>
 
 static json_t *choices_json(const char *const *choices)
@@ -75,8 +72,6 @@ json_t *mcp_schema_of(const struct mcp_argument *arguments)
     json_object_set_new(schema, "additionalProperties", json_false());
     return schema;
 }
-
-/* ---- checking ---- */
 
 static const struct mcp_argument *find(const struct mcp_argument *arguments, const char *name)
 {

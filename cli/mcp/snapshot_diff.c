@@ -4,12 +4,9 @@
  */
 #include "mcp/snapshot_diff.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +21,6 @@ extern char **environ;
 
 /* The longest delay, in milliseconds, until a cancellation is noticed. */
 enum { LOOK_MS = 200 };
-
-/* ---- the child ---- */
 
 /* Runs `lineage diff` as a separate process, so that its files, memory and time are its own and it can be killed. Without code
  * the settings are compared. */
@@ -121,8 +116,6 @@ static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, b
     changes->length = text.length;
     return ok && text.text;
 }
-
-/* ---- selecting what is compared ---- */
 
 /* The path must stay inside the snapshot. */
 static bool path_ok(struct mcp_call *call, const char *path)

@@ -2,8 +2,6 @@
  * tool_compare.c: the tool `compare`: variants against a baseline, seed by seed. An agent that sees two scores takes the better
  * one for better; this tool says whether the seeds agree.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

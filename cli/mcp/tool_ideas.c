@@ -2,8 +2,6 @@
  * tool_ideas.c: the tools search, similar and knobs, which find trials by words and ideas, whereas the other tools find
  * them by parameters. An agent calls them before it proposes a trial.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/insights.h>
 #include <lineage/knobs.h>
@@ -15,8 +13,6 @@
 #include "output/ideas_out.h"
 
 enum { SIMILAR_MAX = 50, KNOBS_MAX = 200, TRIES_MAX = 40, TEXT_MAX = 160 };
-
-/* ---- search ---- */
 
 static const struct mcp_argument search_arguments[] = {
     {"words", MCP_TEXT, true,
@@ -65,8 +61,6 @@ const struct mcp_tool mcp_tool_search = {
     .needed = "\"shown\",\"columns\",\"rows\"",
     .call = call_search,
 };
-
-/* ---- similar ---- */
 
 static const struct mcp_argument similar_arguments[] = {
     {"idea", MCP_TEXT, true, "in words (\"raise grad_clip_norm 0.3 to 0.5\"), or an exp_id", 1, 20000, NULL},
@@ -126,8 +120,6 @@ const struct mcp_tool mcp_tool_similar = {
     .needed = "\"tried\",\"trials\"",
     .call = call_similar,
 };
-
-/* ---- knobs ---- */
 
 static const struct mcp_argument knobs_arguments[] = {
     {"name", MCP_TEXT, false, "only settings whose name has these words", 1, 200, NULL},
@@ -210,8 +202,6 @@ const struct mcp_tool mcp_tool_knobs = {
     .needed = "\"shown\",\"knobs\"",
     .call = call_knobs,
 };
-
-/* ---- insight ---- */
 
 static const struct mcp_argument insight_arguments[] = {
     {"text", MCP_TEXT, true, "the claim, e.g. \"more than 4 epochs exceed the evaluation budget\"", 1, LINEAGE_INSIGHT_MAX, NULL},

@@ -3,8 +3,6 @@
  * and drops the least useful rows until it fits the budget. This file adds remarks, which are in a file that the
  * renderer does not read, and the label around the whole.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/remarks.h>
 #include <lineage/render.h>
@@ -61,8 +59,6 @@ static void add_remarks(FILE *out, struct lineage_store *store)
         free(remarks.lines[i]);
 }
 
-/* ---- the block ---- */
-
 /* Keeps the text that was written by hand into KNOWLEDGE.md, as `lineage night` does. */
 static char *insights_of(struct lineage_store *store)
 {
@@ -111,8 +107,6 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
     lineage_free(insights);
     return block;
 }
-
-/* ---- the tool ---- */
 
 static const char *const sections[] = {LINEAGE_RENDER_SECTIONS, NULL};
 

@@ -2,10 +2,6 @@
  * tool_running.c: the tool `running`: the trials that run now, so that an agent neither plans one of them again nor waits
  * for one that was killed.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "mcp/page.h"
 #include "mcp/tools.h"

@@ -2,8 +2,6 @@
  * tool_sql.c: the tool `sql`: a read-only SELECT on the mirror. The store decides what may run (one statement, SQLite's
  * own read-only test, an authorizer). Other servers checked only the first word, which let WITH ... DELETE pass.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "mcp/page.h"
 #include "mcp/tools.h"

@@ -2,8 +2,6 @@
  * tool_suggest.c: the tool `suggest`: which setting to try next. The proposer is that of `lineage suggest` and of
  * nights; this file has only the tool's arguments.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "mcp/tools.h"
 #include "propose/propose_answer.h"

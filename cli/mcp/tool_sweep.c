@@ -2,8 +2,6 @@
  * tool_sweep.c: the tool `sweep`: coverage of one or two parameters. Untried combinations are on the first page,
  * because they are what the question is about and agents rarely read the second page.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>

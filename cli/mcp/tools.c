@@ -5,9 +5,6 @@
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /*
  * The order is part of what is sent and must not change: clients keep the list in a model's prompt, where another order
  * is another prompt. Reading tools come first, in the order in which an agent that plans a night needs them. There are
@@ -25,8 +22,6 @@ static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
 {
     return !tool->writes || call->server->allow_write;
 }
-
-/* ---- list ---- */
 
 /* Written as JSON text, which is shorter in the table than calls of json_pack. A result may have further members, so
  * that a later version can add one without breaking a client that checks. */
@@ -66,8 +61,6 @@ json_t *mcp_tools_list(struct mcp_call *call)
             json_array_append_new(list, tool_json(tools[i]));
     return json_pack("{s:o}", "tools", list);
 }
-
-/* ---- call ---- */
 
 /* Answers with a protocol error instead of isError, because the protocol defines an unknown name as the client's
  * mistake. The message suggests the nearest name, so that a model can correct a misspelt one. */

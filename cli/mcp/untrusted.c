@@ -5,9 +5,6 @@
  */
 #include "untrusted.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include <lineage/render.h>

@@ -4,9 +4,6 @@
  */
 #include "metrics/event_lines.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 /* Names of numbers that have a meaning of their own and are therefore not metrics. */
@@ -63,8 +60,6 @@ static int64_t count_member(const json_t *line, const char *name)
     double value = json_number_value(json_object_get(line, name)); /* 3 and 3.0 */
     return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
 }
-
-/* ---- values that are not finite ---- */
 
 bool event_says_not_finite(const json_t *value)
 {

@@ -37,8 +37,6 @@ bool held_out_is(const char *held, const char *name)
     return held && metric_scan_match(held, name, length, &cut) == length;
 }
 
-/* ---- numbers ---- */
-
 static size_t count_digits(double value)
 {
     char text[NUMBER_BYTES];
@@ -127,8 +125,6 @@ void held_out_hide(const struct held_out *held, char *text, size_t length)
     }
 }
 
-/* ---- lines ---- */
-
 struct place {
     const struct held_out *held;
     char *line;
@@ -204,8 +200,6 @@ void held_out_take_lines(struct held_out *held, char *bytes, size_t length)
             from = at + 1;
         }
 }
-
-/* ---- events ---- */
 
 static void take_members(struct held_out *held, json_t *object, int64_t step)
 {

@@ -6,9 +6,6 @@
  */
 #include "metrics/metric_lines.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"

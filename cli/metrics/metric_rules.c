@@ -1,8 +1,5 @@
 #include "metrics/metric_rules.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "cli.h"
 
 bool metric_rules_make(struct metric_rules *rules, const char *const *regexes, const char *const *takes, char *error, size_t size)

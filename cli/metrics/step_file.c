@@ -2,11 +2,6 @@
 #include "metrics/step_file.h"
 
 #include <csv.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include <lineage/text.h>
@@ -32,8 +27,6 @@ static bool fail(struct reading *r, const char *what)
     r->failed = true;
     return false;
 }
-
-/* ---- JSON ---- */
 
 static void take_member(struct reading *r, const char *name, const json_t *value, int depth);
 
@@ -109,8 +102,6 @@ static bool read_json(struct reading *r, const char *bytes, size_t length)
     free(quoted);
     return !r->failed && (objects > 0 || fail(r, "it is empty"));
 }
-
-/* ---- tables ---- */
 
 struct table {
     struct reading *reading;
@@ -230,8 +221,6 @@ static bool read_table(struct reading *r, const char *path, const char *bytes, s
     free(table.names);
     return !r->failed && (table.n_names > 1 || fail(r, "it is not a table with names in its first line"));
 }
-
-/* ---- arrays ---- */
 
 /* One .npy. Arrays of other types hold no metric. */
 static void take_array(struct reading *r, const char *name, const uint8_t *data, size_t length)

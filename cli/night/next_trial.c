@@ -3,13 +3,8 @@
  * proposals are made from the results of the list.
  */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "night/rerun.h"
 #include "output/lease_idea.h"
-
-/* ---- the sweep's list ---- */
 
 /* Which trials of the list can be run. */
 struct prospects {
@@ -118,8 +113,6 @@ static int next_of_list(struct night *night, size_t *next, bool *busy)
     *busy = found.busy;
     return status == CLAIM_WAIT && !found.waiting ? CLI_OK : status;
 }
-
-/* ---- proposals ---- */
 
 static bool may_propose(const struct night *night, const struct other_workers *others)
 {

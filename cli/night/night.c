@@ -1,9 +1,6 @@
 #include "night/night.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -85,8 +82,6 @@ const char *const *night_slot_environment(const struct night *night, size_t slot
 {
     return night->slots.environments ? night->slots.environments[slot] : NULL;
 }
-
-/* ---- after trial ---- */
 
 int night_write_knowledge(struct night *night)
 {

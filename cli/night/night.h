@@ -1,19 +1,4 @@
-/*
- * night.h: a night, one execution of a sweep on a store.
- *
- *   night               the lock on the store, and the state of a night
- *   night_loop          starts trials until all have a row or the hours are used up
- *   next_trial          chooses and claims the next trial
- *   night_turn          runs one trial and appends its row; night_start finds what it starts from
- *   night_jobs          several trials at once, each in a process of its own
- *   rerun               runs trials again until they are confirmed or refuted
- *   after_trial         updates KNOWLEDGE.md and the pace after each trial
- *   repeated_failures   ends a night whose trials keep failing in the same way
- *   night_stop          ends it at a target or a plateau
- *   night_summary       what is printed at the end
- *
- * It uses the modules cli/sweep (the trials), cli/share (claims among workers) and cli/plan (proposed trials).
- */
+/* night.h: a night, one execution of a sweep on a store. */
 #pragma once
 
 #include <lineage/require.h>

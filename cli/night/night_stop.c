@@ -10,10 +10,6 @@
  * A quarter of the noise of one run: to see such a difference by one standard error takes 32 runs of both trials.
  */
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/evidence.h>
 #include <lineage/remarks.h>
 
@@ -32,8 +28,6 @@ struct prospect {
     double gain, variance;
     double noise; /* standard deviation of one run; 0: unknown */
 };
-
-/* ---- what is expected ---- */
 
 static void add_gain(struct prospect *prospect, double lead, double deviation, double times)
 {
@@ -131,8 +125,6 @@ static int expect(struct prospect *prospect, bool *ready, const struct night *ni
     lineage_evidence_release(&evidence);
     return status;
 }
-
-/* ---- the target ---- */
 
 static bool is_score(const struct night *night, const char *name)
 {
@@ -246,8 +238,6 @@ static int decide_metric(struct night *night, uint64_t after)
     lineage_cursor_close(cursor);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
-
-/* ---- both ---- */
 
 static int decide_plateau(struct night *night)
 {

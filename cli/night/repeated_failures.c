@@ -1,8 +1,5 @@
 #include "night/night.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/voids.h>
 
 bool night_ending_is_measured(const struct night_ending *ending)
@@ -29,8 +26,6 @@ static bool blames_no_setting(const struct night_ending *ending)
 {
     return ending->evidence[0] && !ending->begun;
 }
-
-/* ---- settings that failures share ---- */
 
 /* Whether the trial has the setting. The settings of a recipe are in its name, `lr=0.1 heads=6`. */
 static bool has_setting(const struct night_trial *trial, const char *name, const json_t *value)
@@ -127,8 +122,6 @@ bool failure_is_of_a_setting(const struct trial_list *list, size_t i)
     json_decref(settings);
     return blamed;
 }
-
-/* ---- the end of the night ---- */
 
 /* Skips rows that are void already and rows that do not count anyway. */
 static void void_rows(struct repeated_failures *failures, struct lineage_store *store)

@@ -1,9 +1,5 @@
 #include "night/rerun.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
 
@@ -156,8 +152,6 @@ int rerun_next(struct night *night, size_t *i)
         status = claims_take(&night->claims, i, 1, 0, i);
     return status == CLAIM_AGAIN ? rerun_next(night, i) : status; /* another worker was first, so there is a new row */
 }
-
-/* ---- the row ---- */
 
 static void describe(char *out, size_t size, const struct lineage_evidence *evidence, size_t i)
 {

@@ -1,9 +1,6 @@
 /* comparison.c: prints the result of `lineage compare`. */
 #include "output/show.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* The verdict uses the p-value that is corrected for all comparisons. With six variants and a separate 95 % interval
  * each, one night in four would report a false winner. Holm's procedure prevents that like Bonferroni's intervals, but
  * misses fewer real differences. The label is "unclear" rather than "equal", because with few seeds a missing
@@ -21,7 +18,7 @@ static const char *verdict(const struct lineage_comparison *c, const struct line
  * out, whatever the reason. */
 static size_t left_out(const struct lineage_variant *v)
 {
-    return v->failed + v->aborted + v->without_seed + v->without_code;
+    return v->failed + v->aborted + v->without_seed;
 }
 
 const char *cli_comparison_verdict(const struct lineage_comparison *comparison, size_t i, enum lineage_direction direction)
@@ -31,10 +28,8 @@ const char *cli_comparison_verdict(const struct lineage_comparison *comparison, 
 
 size_t cli_comparison_left_out(const struct lineage_variant *variant)
 {
-    return left_out(variant) + (variant->welch ? 0 : variant->unpaired);
+    return left_out(variant) + variant->unpaired;
 }
-
-/* ---- table and TSV ---- */
 
 static void add_figure(struct cli_list *list, struct lineage_number number)
 {
@@ -107,21 +102,16 @@ static void print_setting(const struct lineage_comparison *c, const char *name)
     free(line);
 }
 
-static void print_left_out(const struct lineage_variant *v, bool by_code)
+static void print_left_out(const struct lineage_variant *v)
 {
     char *name = cli_text_line(v->name, 60);
     if (v->failed)
         printf("  %s: %zu without a measured score (failed)\n", name, v->failed);
     if (v->aborted)
         printf("  %s: %zu harness_abort\n", name, v->aborted);
-    if (v->without_code)
-        printf("  %zu with a score, but without stored code\n", v->without_code);
     if (v->without_seed)
         printf("  %s: %zu with a score, but without a trial to pair them with\n", name, v->without_seed);
-    if (v->unpaired && by_code)
-        printf("  %s: %zu that differ from every trial of the other side in more than the change%s\n", name, v->unpaired,
-               v->welch ? "; they count in the means" : "");
-    else if (v->unpaired)
+    if (v->unpaired)
         printf("  %s: %zu seeds that only one side has\n", name, v->unpaired);
     if (v->n_trials > v->n_seeds)
         printf("  %s: %zu trials repeat a seed; each seed counts once, with its mean\n", name, v->n_trials - v->n_seeds);
@@ -132,36 +122,22 @@ static void print_left_out(const struct lineage_variant *v, bool by_code)
 static void print_remarks(const struct lineage_comparison *c, const char *over)
 {
     bool any = false;
-    if (c->code) {
-        char *code = cli_text_line(c->code, 0);
-        printf("\nthe change: %s\n%zu trials without it, %zu with it\n", code ? code : "?", c->variants[0].n_trials,
-               c->variants[1].n_trials);
-        free(code);
-    }
-    if (c->code && c->variants[1].welch)
-        printf("%zu pair%s in nothing else, which is too few; difference: mean of the trials with the change minus\n"
-               "mean of those without it; low, high: its %.4g %% interval (Welch's test, %.3g degrees of freedom)\n",
-               c->variants[1].n_pairs, c->variants[1].n_pairs == 1 ? " differs" : "s differ", c->confidence * 100,
-               c->variants[1].freedom.value);
-    else
-        printf("\n"
-               "difference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
-               "(Student's t); low_all, high_all: corrected for all %zu comparisons (Bonferroni); p_holm: p corrected\n"
-               "by Holm's procedure, must be below %.4g for a verdict\n",
-               c->variants[0].name, over, c->confidence * 100, c->n_tests, 1 - c->confidence);
+    printf("\n"
+           "difference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
+           "(Student's t); low_all, high_all: corrected for all %zu comparisons (Bonferroni); p_holm: p corrected\n"
+           "by Holm's procedure, must be below %.4g for a verdict\n",
+           c->variants[0].name, over, c->confidence * 100, c->n_tests, 1 - c->confidence);
     for (size_t i = 0; i < c->n_variants; i++) {
         const struct lineage_variant *v = &c->variants[i];
         if (!any && (left_out(v) || v->unpaired || v->n_trials > v->n_seeds))
             any = puts("left out:") >= 0;
-        print_left_out(v, c->code != NULL);
+        print_left_out(v);
     }
     if (c->n_confounded)
         puts("also different, and perhaps the cause:");
     for (size_t i = 0; i < c->n_confounded; i++)
         print_setting(c, c->confounded[i]);
 }
-
-/* ---- JSON ---- */
 
 static void set_number(json_t *object, const char *key, struct lineage_number number)
 {
@@ -179,8 +155,6 @@ static json_t *left_out_json(const struct lineage_variant *v)
     set_count(object, "failed", v->failed);
     set_count(object, "harness_abort", v->aborted);
     set_count(object, "without_seed", v->without_seed);
-    if (v->without_code)
-        set_count(object, "without_code", v->without_code);
     set_count(object, "unpaired", v->unpaired);
     return object;
 }
@@ -207,7 +181,6 @@ static void set_test(json_t *object, const struct lineage_comparison *c, const s
     set_count(object, "pairs", v->n_pairs);
     set_number(object, "difference", v->difference);
     set_number(object, "difference_std", v->difference_std);
-    json_object_set_new(object, "test", json_string(v->welch ? "welch" : "paired"));
     set_number(object, "freedom", v->freedom);
     set_number(object, "low", v->low);
     set_number(object, "high", v->high);
@@ -241,8 +214,8 @@ static void print_json(const struct lineage_comparison *c, const char *over, enu
         json_array_append_new(variants, variant_json(c, &c->variants[i], direction));
     for (size_t i = 0; i < c->n_confounded; i++)
         json_array_append_new(confounded, cli_json_text(c->confounded[i]));
-    cli_json_set(root, "baseline", cli_json_text(c->variants[0].name), "over", cli_json_text(over), "code",
-                 c->code ? cli_json_text(c->code) : NULL, "confidence", cli_json_number(c->confidence), NULL);
+    cli_json_set(root, "baseline", cli_json_text(c->variants[0].name), "over", cli_json_text(over), "confidence",
+                 cli_json_number(c->confidence), NULL);
     set_count(root, "comparisons", c->n_tests);
     cli_json_set(root, "variants", variants, "also_different", confounded, NULL);
     cli_json_print(stdout, root, true);

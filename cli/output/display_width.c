@@ -4,7 +4,6 @@
  */
 #include "output/display_width.h"
 
-#include <string.h>
 #include <utf8proc.h>
 
 #include "cli.h"

@@ -1,10 +1,7 @@
 /* held_out_file.c: see show.h. */
 #include "output/show.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

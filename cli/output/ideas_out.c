@@ -1,7 +1,5 @@
 /* ideas_out.c: a store's trials as a set of ideas, including the running trials, and parts of it as JSON. */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/notes.h>

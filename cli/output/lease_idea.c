@@ -1,8 +1,5 @@
 #include "output/lease_idea.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/ideas.h>

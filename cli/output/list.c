@@ -5,9 +5,6 @@
  * find the column widths and streams after that. On a terminal the table is fitted to the width (list.c). If
  * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -1,5 +1,3 @@
-#include <stdlib.h>
-#include <string.h>
 
 #include "output/ideas_out.h"
 #include "output/show.h"

@@ -1,16 +1,11 @@
 /* show.c: prints one trial in full. */
 #include "output/show.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/text.h>
 
 #include "output/display_width.h"
-
-/* ---- sparkline ---- */
 
 /* Draws values as a row of blocks of different height. */
 
@@ -37,8 +32,6 @@ void sparkline_print(FILE *out, const double *values, size_t n, size_t columns)
         fputs(cli_sign(blocks[height], plain[height]), out);
     }
 }
-
-/* ---- show ---- */
 
 enum { NAMES = 19, NARROW = 60 }; /* width of the names; a terminal narrower than NARROW has no room beside them */
 

@@ -9,11 +9,8 @@
 #include "show.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,8 +2,6 @@
  * trial_out.c: prints trials as JSON objects and as lists. The keys are the column names of results.tsv. What the notes
  * record is added in parsed form (params, turns), so that readers need not parse the notes.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/evidence.h>
 #include <lineage/notes.h>

@@ -2,8 +2,6 @@
 #include "plan/planning.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

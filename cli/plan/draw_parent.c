@@ -5,10 +5,6 @@
  */
 #include "plan/planning.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { PURPOSE = 77 }; /* number of a random stream that no proposer uses */
 
 struct family {

@@ -1,8 +1,5 @@
 #include "plan/planning.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/evidence.h>
@@ -20,8 +17,6 @@
 /* Limits of one turn: how often the planner is asked, and how many of its proposals may be refused. A planner that prints
  * thousands of proposals would otherwise keep the night busy with checking them. */
 enum { ASKED_AT_MOST = 2, REFUSED_AT_MOST = 100 };
-
-/* ---- refused proposals ---- */
 
 /* Records a refused proposal. Takes over the reference to the reasons. */
 static void refuse(const struct planning *planning, json_t *refused, const json_t *proposal, json_t *reasons)
@@ -44,8 +39,6 @@ static void refuse_answer(const struct planning *planning, json_t *refused, cons
 {
     refuse(planning, refused, NULL, json_pack("[s]", reason));
 }
-
-/* ---- its answers ---- */
 
 /* The schema requires a string, but agents often write the expected change as a number. */
 static void expected_delta_to_text(json_t *proposal)
@@ -93,8 +86,6 @@ static int ask(struct planning *planning, json_t *refused)
         refuse_answer(planning, refused, "the planner's answer has no line that is a JSON object");
     return CLI_GO_ON;
 }
-
-/* ---- a turn ---- */
 
 static const char *proposer_of(const json_t *proposal)
 {

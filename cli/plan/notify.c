@@ -3,8 +3,6 @@
 #include "support/program.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -1,7 +1,5 @@
 #include "plan/planning.h"
 
-#include <string.h>
-
 json_t *planner_answer_read(char *answer, json_t *problems)
 {
     json_error_t error;

@@ -4,13 +4,9 @@
  * A planner may be an agent that thinks for minutes, uses the network and starts processes of its own. This process
  * enforces the time limit, so the night gets an answer or a reason whatever the planner does.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,8 +18,6 @@
 
 #include "plan/planning.h"
 #include "support/program.h"
-
-/* ---- telemetry line ---- */
 
 bool telemetry_path(char path[PATH_MAX], struct lineage_store *store, const char *name)
 {
@@ -52,8 +46,6 @@ bool telemetry_line_append(struct lineage_store *store, const char *name, const 
     free(line);
     return good;
 }
-
-/* ---- spent tokens ---- */
 
 #define FILE_NAME "planner-tokens.jsonl"
 
@@ -87,8 +79,6 @@ static void spent_tokens_read(struct spent_tokens *spent, struct lineage_store *
     else if (fd >= 0)
         close(fd);
 }
-
-/* ---- planner cost ---- */
 
 static const char *const sums[] = {"requests", "replayed", "prompt_tokens", "completion_tokens", "seconds", NULL};
 
@@ -152,8 +142,6 @@ bool planner_cost_is_too_high(struct planning *planning)
     return true;
 }
 
-/* ---- agent command ---- */
-
 char *agent_command_make(const struct agent_command *settings)
 {
     struct cli_writer writer = {0};
@@ -175,8 +163,6 @@ char *agent_command_make(const struct agent_command *settings)
     return cli_writer_close(&writer);
 }
 
-/* ---- planner call ---- */
-
 struct call {
     pid_t pid;
     int to, from;     /* the planner's standard input and output; -1: closed */
@@ -186,8 +172,6 @@ struct call {
     size_t n;
     bool overflows; /* it printed more than PLANNER_ANSWER_MAX bytes */
 };
-
-/* ---- start and end ---- */
 
 static _Noreturn void run(const char *command, int in, int out, pid_t parent)
 {
@@ -225,8 +209,6 @@ static bool start(struct call *call, const char *command)
     fcntl(call->to, F_SETFL, O_NONBLOCK);
     return call->pid > 0;
 }
-
-/* ---- while it runs ---- */
 
 /* A planner that does not read its input may still print an answer. */
 static void write_text(struct call *call)

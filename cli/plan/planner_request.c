@@ -1,6 +1,3 @@
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/facts.h>
 #include <lineage/insights.h>

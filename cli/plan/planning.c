@@ -4,10 +4,6 @@
  */
 #include "plan/planning.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 size_t planning_left(const struct planning *planning)
 {
     const struct trial_list *list = planning->list;
@@ -135,8 +131,6 @@ void planning_release(struct planning *planning)
     json_decref(planning->cost);
     planning->answers = planning->cost = NULL;
 }
-
-/* ---- night hours ---- */
 
 double night_hours_left(const struct night_hours *hours)
 {

@@ -1,16 +1,6 @@
 /*
  * planning.h: how a night plans trials beyond its sweep's list: by a proposer (lineage suggest), or by a planner (an
  * external command). If the planner has no valid proposal, the proposer is used for that turn.
- *
- *   next_proposal     the next trial, from the planner or the proposer
- *   planner           asks the planner, and keeps its answers; planner_request, planner_call, planner_cost, spent_tokens
- *   planner_facts     the block's facts about ideas, as JSON
- *   planner_ideas     the store's trials as a set of ideas, for one turn
- *   proposal_gate     checks a proposal before it becomes a trial
- *   approval            proposals that wait for a person
- *   notify              tells a command of the user's what matters
- *   draw_parent       draws the trial from which the next one starts
- *   night_hours       the time that is left
  */
 #pragma once
 

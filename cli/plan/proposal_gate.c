@@ -1,9 +1,6 @@
 #include "plan/planning.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -33,8 +30,6 @@ static void __attribute__((format(printf, 2, 3))) object_to(struct judging *j, c
     va_end(args);
     json_array_append_new(j->reasons, cli_json_text(text));
 }
-
-/* ---- form ---- */
 
 static void check_form(struct judging *j)
 {
@@ -67,8 +62,6 @@ static void check_form(struct judging *j)
     if (json_string_length(value) > PROPOSAL_AGAIN_MAX)
         object_to(j, "again: more than %d bytes", PROPOSAL_AGAIN_MAX);
 }
-
-/* ---- bounds ---- */
 
 static const struct propose_range *find_range(const struct propose_space *space, const char *name)
 {
@@ -144,8 +137,6 @@ static void check_bounds(struct judging *j)
         check_conditions(j, params, has);
 }
 
-/* ---- parent ---- */
-
 static int find_parent(struct judging *j)
 {
     const char *parent = cli_json_string(j->proposal, "parent");
@@ -165,8 +156,6 @@ static int find_parent(struct judging *j)
     lineage_trial_release(&found);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
-
-/* ---- tried ---- */
 
 /* Adds an objection for an earlier trial, unless the proposal has another parent, which makes it a different trial. */
 static void object_to_repeat(struct judging *j, const struct propose_past *past, size_t i, bool exactly)
@@ -235,8 +224,6 @@ static int check_tried(struct judging *j, bool has_diff)
     return status;
 }
 
-/* ---- diff ---- */
-
 static void try_files(struct judging *j, const struct trial_parent *parent, const char *diff)
 {
     char why[NIGHT_WHY_MAX];
@@ -264,8 +251,6 @@ static int check_files(struct judging *j, const char *diff)
     trial_parent_release(&parent);
     return status == CLI_NO ? CLI_GO_ON : status;
 }
-
-/* ---- all of it ---- */
 
 static int judge(struct judging *j, struct night_trial *trial)
 {

@@ -6,8 +6,6 @@
 
 #include "propose/propose_math.h"
 
-/* ---- cholesky ---- */
-
 /* see cholesky.h. Golub and Van Loan, "Matrix Computations", 4th edition (2013), section 4.2. */
 
 /* to += factor * from. The two do not overlap. */
@@ -76,15 +74,11 @@ double cholesky_half_log_determinant(const double *l, size_t n)
     return sum;
 }
 
-/* ---- gaussian ---- */
-
 /* Variance of the offset of another context, as a share of the variance of the process. */
 static const double offset_variance = 4;
 
 /* Added to the diagonal, so that settings that nearly coincide leave the matrix positive definite. */
 static const double jitter = 1e-8;
-
-/* ---- correlations ---- */
 
 static double square_of(const struct gaussian *gaussian, size_t r, double a, double b)
 {
@@ -174,8 +168,6 @@ static double solve(struct gaussian *gaussian)
     gaussian->variance = (squares + 2) / ((double)n + 2);
     return squares;
 }
-
-/* ---- learning ---- */
 
 /* The parameters that are learned are logarithms: of the lengths [n_ranges], and of the noise. */
 struct learning {
@@ -352,8 +344,6 @@ void gaussian_release(struct gaussian *gaussian)
     free(gaussian->alpha);
     *gaussian = (struct gaussian){0};
 }
-
-/* ---- predictions ---- */
 
 static double fill_cross(double *cross, const struct gaussian *gaussian, const double *z)
 {

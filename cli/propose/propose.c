@@ -28,8 +28,6 @@ bool propose_method_parse(enum propose_method *method, const char *name)
     return false;
 }
 
-/* ---- what was tried ---- */
-
 /* The past, sorted by setting for binary search, because some methods look up hundreds of points. */
 struct tried {
     const struct propose_problem *problem;
@@ -74,8 +72,6 @@ static bool sort_past(struct tried *tried, const struct propose_problem *problem
     return true;
 }
 
-/* ---- points of the methods ---- */
-
 static void sobol_setting(double *x, const struct propose_problem *problem, size_t index)
 {
     for (size_t i = 0; i < problem->n_ranges; i++) {
@@ -92,8 +88,6 @@ static void random_setting(double *x, const struct propose_problem *problem, siz
         x[i] = propose_value(&problem->ranges[i], propose_uniform(&stream));
     propose_settle(problem, x);
 }
-
-/* ---- a walk through the space ---- */
 
 /*
  * Counts through all settings of a grid (is_grid), or of the whole space, where a range of any number counts as enough points
@@ -163,8 +157,6 @@ static bool first_on_walk(double *x, const struct tried *tried, bool is_grid)
     } while (step(&walk, x));
     return false;
 }
-
-/* ---- methods ---- */
 
 typedef void point_fn(double *x, const struct propose_problem *problem, size_t index);
 

@@ -17,17 +17,6 @@
  *            Owen 1995: the points are evenly spread for any number of trials
  *   random   independent and uniform
  *   grid     `steps` points of every range; the last range varies fastest
- *
- *   propose           the methods
- *   propose_problem   ranges and past, as structs
- *   propose_space     values of a range on its scale, grids, conditions, and which settings are near each other
- *   propose_math      functions and random numbers that are the same on every machine
- *   sobol, tpe, gp    the methods that need more than a line
- *   gaussian          Gaussian processes and their matrices
- *   observed          the past with one entry for each setting
- *   propose_ranges    ranges from a sweep file or the command line
- *   propose_past      the past from the rows of a store
- *   propose_answer    what `lineage suggest` prints
  */
 #pragma once
 

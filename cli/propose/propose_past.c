@@ -1,9 +1,6 @@
 #include "propose/propose_past.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/code.h>

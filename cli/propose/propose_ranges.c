@@ -1,9 +1,6 @@
 #include "propose/propose_ranges.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>

@@ -37,8 +37,6 @@ struct density {
     double astray[PROPOSE_RANGES_MAX]; /* of a choice: the weight of each value that is not the trial's */
 };
 
-/* ---- which trials are good ---- */
-
 bool tpe_is_ready(const struct propose_problem *problem)
 {
     size_t ended = 0, measured = 0;
@@ -71,8 +69,6 @@ static void divide(struct density *good, struct density *bad, const struct obser
         if (problem->past[i].end == PROPOSE_FAILED || problem->past[i].end == PROPOSE_RUNNING)
             add_centre(bad, &problem->past[i]);
 }
-
-/* ---- densities ---- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -140,8 +136,6 @@ static void estimate(struct density *density)
     }
 }
 
-/* ---- draws ---- */
-
 static const struct centre *draw_centre(const struct density *density, struct propose_stream *stream)
 {
     double left = propose_uniform(stream) * density->total;
@@ -187,8 +181,6 @@ static void draw(double *x, const struct density *density, struct propose_stream
                                                                    : draw_number(density, centre, r, stream);
     propose_settle(density->problem, x);
 }
-
-/* ---- the density at a setting ---- */
 
 /* Where x lies in a range, on its scale: for a whole number, both ends of the interval of length 1 around it. */
 struct spot {
@@ -247,8 +239,6 @@ static double log_density(const struct density *density, const struct spot *spot
     }
     return propose_log(fmax(sum, 1e-300));
 }
-
-/* ---- candidates ---- */
 
 struct candidate {
     double x[PROPOSE_RANGES_MAX], merit;

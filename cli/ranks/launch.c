@@ -1,7 +1,5 @@
 #include "ranks/launch.h"
 
-#include <stdlib.h>
-
 #include "cli.h"
 
 static int number_of(const char *name, int otherwise)

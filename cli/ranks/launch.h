@@ -7,10 +7,6 @@
  *             |            '---- run-trial      trains: rank 0 of the communicator
  *             |--- rank 1: lineage train        trains, and prints nothing
  *             '--- ...
- *
- *   launch     what the launcher set in the environment
- *   stand_in   the two processes of rank 0
- *   team       the ranks, connected; mpi_team is the module that connects them
  */
 #pragma once
 

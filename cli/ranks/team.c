@@ -1,10 +1,7 @@
 #include "ranks/team.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +10,6 @@
 #include "ranks/mpi_team.h"
 #include "recipe/address_space.h"
 #include "support/program.h"
-
-/* ---- the process between a launcher and a trial ---- */
 
 #define STAND_IN "LINEAGE_STAND_IN"
 
@@ -81,11 +76,7 @@ static long stand_in_pid(void)
     return text && *text && !*end && pid > 0 && pid <= INT_MAX ? pid : 0;
 }
 
-/* ---- the processes of a trial ---- */
-
 #define MODULE "lineage-mpi.so"
-
-/* ---- the module ---- */
 
 /* Uses RTLD_GLOBAL, because Open MPI later loads plugins that need the symbols of its libraries. */
 static void *load(char *why, size_t size)
@@ -150,8 +141,6 @@ void team_close(struct team *team, bool well)
     if (team->library && well)
         team->close(&team->comm);
 }
-
-/* ---- before a run ---- */
 
 static enum trainer_status lost(struct trainer_error *err, const char *what)
 {
@@ -221,8 +210,6 @@ json_t *team_peers(struct team *team)
     free(members);
     return line;
 }
-
-/* ---- another rank ---- */
 
 /*
  * Blocks TERM, which an interrupted launcher sends to all ranks a second before KILL. So if a rank is gone before its

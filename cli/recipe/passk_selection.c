@@ -1,10 +1,6 @@
 #include "recipe/passk_selection.h"
 
 #include <csv.h>
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/passk.h>
 

@@ -2,8 +2,6 @@
  * The argument is a directory, a file (its first character tells a recipe from a checkpoint), or else the id of a
  * trial. The checks are in this order because the first kinds can be recognized with certainty.
  */
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,8 +20,6 @@ int policy_fail(const struct trainer_error *err)
     bool system = err->status == TRAINER_ENOMEM || err->status == TRAINER_EIO;
     return cli_error(system ? CLI_SYSTEM : CLI_USAGE, "%s", err->text);
 }
-
-/* ---- which files ---- */
 
 struct found {
     char recipe[PATH_MAX];     /* "": the defaults */
@@ -122,8 +118,6 @@ static int find(struct found *found, const struct policy_source *source, const c
     return status;
 }
 
-/* ---- recipe ---- */
-
 /*
  * A checkpoint without a recipe still has the sizes of its policy. These sizes are written as the text of a recipe, so
  * that --set works as with a file and the same checks apply. 17 digits preserve rope_base exactly.
@@ -182,8 +176,6 @@ static int read_recipe(struct policy_source *source, const struct found *found)
         status = policy_fail(&err);
     return status;
 }
-
-/* ---- policy ---- */
 
 struct warming {
     struct progress progress;

@@ -4,9 +4,6 @@
  */
 #include "recipe/recipe_request.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <rlcore/adca.h>
 
 enum kind { REAL, UINT64 };

@@ -4,17 +4,11 @@
  */
 #include "recipe/recipe_request.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <rlcore/algorithm.h>
 
 #include "judge/judge.h"
 #include "recipe/recipe_teacher.h"
 #include "support/program.h"
-
-/* ---- recipe params ---- */
 
 struct filling {
     struct recipe_params *params;
@@ -61,8 +55,6 @@ static void recipe_params_fill(struct recipe_params *params, const struct traine
     params->n = params->dropped = 0;
     trainer_recipe_settings(recipe, take, &filling);
 }
-
-/* ---- recipe request ---- */
 
 /* Writes the full text with every default, because the work directory becomes the snapshot: a trial that starts from its
  * checkpoint next year needs all settings. fclose is checked, since it reports a full disk. */
@@ -248,8 +240,6 @@ void recipe_request_release(struct recipe_request *trial)
     free(trial->notes);
     trial->notes = NULL;
 }
-
-/* ---- recipe store ---- */
 
 /*
  * `train` and `night` create their store, so that a user's first command does not fail for lack of one. A store in which

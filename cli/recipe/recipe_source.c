@@ -4,9 +4,6 @@
  */
 #include "recipe/recipe_source.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 bool recipe_source_open(struct recipe_source *source, const char *path)

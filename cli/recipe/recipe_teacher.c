@@ -1,11 +1,7 @@
 #include "recipe/recipe_teacher.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "judge/chat.h"
@@ -93,8 +89,6 @@ void recipe_teacher_close(struct recipe_teacher *teacher)
     free(teacher);
 }
 
-/* ---- one request ---- */
-
 /* Rollouts [first, first + n) of the batch are a request; there is always one. */
 static size_t rows_of_request(const struct trainer_teacher_batch *batch, size_t first)
 {
@@ -176,8 +170,6 @@ static const char *take_response(struct trainer_teacher_batch *batch, size_t fir
     return why;
 }
 
-/* ---- earlier answers ---- */
-
 /*
  * Copies the log-probs of a request's rows, those of the policy's tokens only, between the batch and a list. Returns their number;
  * values NULL only counts.
@@ -234,8 +226,6 @@ static void keep_lesson(struct recipe_teacher *teacher, const struct lesson *les
         (void)score_cache_add(teacher->cache, lesson->digest, lesson->values, lesson->n_values);
     pthread_mutex_unlock(&teacher->lock);
 }
-
-/* ---- the requests of a batch ---- */
 
 struct lessons {
     struct recipe_teacher *teacher;

@@ -4,9 +4,6 @@
  */
 #include "recipe/rollout_print.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <rlcore/algorithm.h>
 
 #include "cli.h"
@@ -22,8 +19,6 @@ struct step {
     bool has_gain;
     char does[TEXT_MAX], tool[TEXT_MAX];
 };
-
-/* ---- tokens as words ---- */
 
 static void add_text(char out[TEXT_MAX], const char *text)
 {
@@ -92,8 +87,6 @@ static void read_question(char out[TEXT_MAX], const struct trainer_world *world,
     add_tokens(out, world, r->tokens + 2, r->prompt - 3, " ");
 }
 
-/* ---- steps ---- */
-
 /* Finds the step that begins at `from`. A step is never empty, so that the loops below end. */
 static bool next_step(struct step *step, const struct trainer_rollout *r, int32_t from)
 {
@@ -132,8 +125,6 @@ static void read_step(struct step *step, const struct trainer_world *world, cons
     read_tool(step->tool, world, r->tokens + step->to, step->until - step->to);
     measure(step, r);
 }
-
-/* ---- print ---- */
 
 /*
  * Rounds to four decimals in the table, because further decimals are sampling noise and would not fit a terminal. JSON

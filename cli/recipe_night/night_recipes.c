@@ -1,9 +1,5 @@
 #include "recipe_night/night_recipes.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include <trainer/sweep.h>
@@ -14,8 +10,6 @@ _Static_assert(NIGHT_PATH_MAX == TRAINER_PATH_MAX && NIGHT_NAME_MAX == TRAINER_N
                    NIGHT_TRIAL_NAME_MAX == TRAINER_TRIAL_NAME_MAX && NIGHT_TRIALS_MAX == TRAINER_SWEEP_TRIALS_MAX &&
                    NIGHT_WHY_MAX >= TRAINER_ERROR_TEXT_MAX,
                "a night has the limits of the trainer");
-
-/* ---- the list ---- */
 
 static bool read(struct trainer_sweep **list, const struct night_sweep *sweep, const char *text, char why[NIGHT_WHY_MAX])
 {
@@ -111,8 +105,6 @@ static struct night_trial trial(const struct trainer_sweep *list, size_t i)
                                 .warm_work = 4.0 * recipe->warm_start.steps * recipe->warm_start.batch * row};
 }
 
-/* ---- settings ---- */
-
 struct taker {
     void (*take)(void *context, const struct lineage_param *param);
     void *context;
@@ -131,8 +123,6 @@ static void settings(const struct trainer_recipe *recipe, void (*take)(void *con
     struct taker taker = {take, context};
     trainer_recipe_settings(recipe, take_setting, &taker);
 }
-
-/* ---- runs ---- */
 
 /* The memory of one run; too large for the stack. */
 struct run {

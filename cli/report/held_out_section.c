@@ -1,10 +1,6 @@
 /* held_out_section.c: see picture.h. */
 #include "report/picture.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/html_escape.h"
 #include "report/picture.h"
 #include "output/show.h"

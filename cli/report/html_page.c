@@ -5,12 +5,8 @@
  */
 #include "report/html_page.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -246,7 +242,6 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
         print_table(&p, n_cards);
         print_cards(&p, !options->no_diffs);
     }
-    judged_attempts_print(out, model->dir, which);
     free(cards);
     /* HTML allows one main element per page; with several stores it is around all of them. */
     fprintf(out, "</%s>\n", several ? "div" : "main");

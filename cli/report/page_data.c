@@ -5,11 +5,6 @@
  */
 #include "report/picture.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -55,8 +50,6 @@ static size_t specialist_index(const struct name_list *list, const char *name)
     const char **at = bsearch(&name, list->names, list->n, sizeof *list->names, cli_by_text);
     return at ? (size_t)(at - list->names) : 0;
 }
-
-/* ---- lists by trial ---- */
 
 static void list_texts(FILE *out, const struct model *model, const char *name, size_t offset, size_t max)
 {
@@ -122,8 +115,6 @@ static void list_exceptions(FILE *out, const struct model *model)
     putc('}', out);
 }
 
-/* ---- parameters ---- */
-
 /* A number that is not finite, or that is among texts, has no place on an axis, but the table shows it. */
 static void odd_values(FILE *out, const struct model *model, const struct model_axis *axis)
 {
@@ -160,8 +151,6 @@ static void print_axis(FILE *out, const struct model *model, const struct model_
     }
     fputs("]}", out);
 }
-
-/* ---- changes ---- */
 
 /* The script finds declared changes itself, by comparing the parameters of a trial and its parent. */
 static size_t count_changes(const struct lineage_knob *knob)
@@ -207,8 +196,6 @@ static void print_knobs(FILE *out, const struct model *model)
     }
     putc(']', out);
 }
-
-/* ---- all of it ---- */
 
 static void print_names(FILE *out, const struct model *model, const struct name_list *who)
 {

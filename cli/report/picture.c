@@ -4,11 +4,7 @@
  */
 #include "report/picture.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "report/html_escape.h"

@@ -2,9 +2,6 @@
  * picture_coverage.c: coverage of two parameters: best score, number of trials and failures, and what was not tried.
  * Empty cells are drawn like the others, because they are what a reader looks for.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "report/html_escape.h"

@@ -6,9 +6,6 @@
  * other rows branch off into lanes of their own. All other trials are dots beside the row of their nearest ancestor
  * with a row, so that a store of 10,000 trials remains readable.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "report/html_escape.h"

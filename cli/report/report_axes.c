@@ -5,15 +5,9 @@
  */
 #include "report/report_axes.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
-
-/* ---- choosing axes ---- */
 
 /* One parameter of one trial; sorted by name, then by trial. */
 struct setting {
@@ -192,8 +186,6 @@ bool axes_find(struct model *model)
     return ok;
 }
 
-/* ---- scales and bins ---- */
-
 double axis_place(const struct model_axis *axis, double value)
 {
     if (axis->log)
@@ -234,8 +226,6 @@ size_t axis_classes(const struct model *model, const struct model_axis *axis, si
     free(sorted);
     return classes;
 }
-
-/* ---- importance ---- */
 
 struct classed {
     double *score;

@@ -4,9 +4,6 @@
  * trials are appended meanwhile.
  */
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/text.h>
@@ -49,8 +46,6 @@ static const char *keep_text(struct model *model, const char *text)
 {
     return text && *text ? keep(model, text, strlen(text) + 1) : "";
 }
-
-/* ---- trials ---- */
 
 /* The walk visits parents before children, so the trials above the current depth are its ancestors. */
 struct walk {
@@ -212,8 +207,6 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
     free(walk.seq);
     return status;
 }
-
-/* ---- derived values ---- */
 
 /* The best trial is keep or baseline with the best finite score; the first one wins a tie. */
 static void find_best(struct model *model)

@@ -4,10 +4,6 @@
 #include "report/picture.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/code.h>
 #include <lineage/render.h>

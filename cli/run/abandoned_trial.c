@@ -4,11 +4,7 @@
  */
 #include "run/abandoned_trial.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,8 +19,6 @@
 
 /* At most this much is read of what a trial may have written in its directory. */
 enum { LINE_BYTES = 1 << 20, TRIAL_BYTES = 16 << 20, EVENTS_BYTES = 256 << 20 };
-
-/* ---- what the row would be ---- */
 
 static void set_text(json_t *object, const char *key, const char *text)
 {
@@ -55,8 +49,6 @@ bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan)
         return true;
     return cli_refuse("cannot write " RUNNING_TRIAL " in %s: %s", dir, strerror(errno));
 }
-
-/* ---- its row ---- */
 
 struct abandoned {
     struct lineage_store *store;

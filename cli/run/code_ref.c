@@ -1,8 +1,5 @@
 #include "run/code_ref.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,8 +111,6 @@ bool code_ref_restore(const struct lineage_store *store, const struct lineage_tr
     lineage_free(all);
     return made;
 }
-
-/* ---- code change ---- */
 
 /* The diff of a larger file cannot be summarised in a line. */
 enum { FILE_MAX = 4 << 20 };

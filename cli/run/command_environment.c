@@ -1,15 +1,9 @@
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
 #include "run/command_trial.h"
-
-/* ---- placeholders ---- */
 
 /* Writes 4 instead of 4.0, because a program that expects a whole number rejects 4.0. */
 const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_param *param)
@@ -60,8 +54,6 @@ char *placeholders_replace(const char *text, const struct command_values *values
     }
     return cli_writer_close(&writer);
 }
-
-/* ---- command environment ---- */
 
 /* Number of variables that do not come from parameters: PARAMS, SEED, WORKDIR, PARENT_SNAPSHOT, COLUMNS. */
 enum { FIXED = 5 };

@@ -1,7 +1,4 @@
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "run/command_settings.h"
 

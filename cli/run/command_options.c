@@ -1,9 +1,5 @@
 #include "run/command_options.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "run/protected_files.h"
 
 size_t command_options_list(struct poptOption *table, struct command_options *options)
@@ -15,8 +11,6 @@ size_t command_options_list(struct poptOption *table, struct command_options *op
             table[n++] = command_setting_option(setting, &options->given[i]);
     return n;
 }
-
-/* ---- lists ---- */
 
 /* Accepts one parameter fewer than the maximum, because the seed becomes a parameter, too. */
 static bool read_params(struct command_trial *trial, struct command_options *options, char **list)
@@ -94,8 +88,6 @@ static bool check_texts(const struct command_setting *setting, char **list)
             return cli_refuse("%s", why);
     return true;
 }
-
-/* ---- all of them ---- */
 
 static bool read_seed(struct command_trial *trial, const char *text)
 {

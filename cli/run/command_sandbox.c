@@ -1,12 +1,7 @@
 #include "run/command_sandbox.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ---- private places ---- */
 
 /* A place may be a path below the value of a variable ("": the value itself), below the home directory, or both. */
 static const struct {
@@ -136,8 +131,6 @@ static void private_places_release(struct private_places *found)
     *found = (struct private_places){.n = 0};
 }
 
-/* ---- command sandbox ---- */
-
 /* Takes ownership of the text. Returns it, or NULL if it is NULL. */
 static const char *own(struct command_sandbox *made, char *text)
 {
@@ -145,8 +138,6 @@ static const char *own(struct command_sandbox *made, char *text)
         made->owned[made->n_owned++] = text;
     return text;
 }
-
-/* ---- paths ---- */
 
 /*
  * Programs keep shared memory and semaphores here. If the store or the working directory is here too, it stays read-only,
@@ -251,8 +242,6 @@ static bool make_environment(struct command_sandbox *made, const struct command_
         made->environment[n] = temporary;
     return true;
 }
-
-/* ---- layers ---- */
 
 static void say_hidden(const struct private_places *hidden)
 {

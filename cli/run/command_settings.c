@@ -1,10 +1,6 @@
 /* command_settings.c: see command_settings.h. The keys of run.json are in the order of this table. */
 #include "run/command_settings.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/require.h>

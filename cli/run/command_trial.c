@@ -2,8 +2,6 @@
 
 #include <fts.h>
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* A metric that is held out must not be asked for by another setting, whose use would show it. Returns that setting, or NULL. */
@@ -138,8 +136,6 @@ void command_trial_release(struct command_trial *trial)
     free(trial->owned);
     *trial = (struct command_trial){0};
 }
-
-/* ---- command artifacts ---- */
 
 /*
  * Returns the size of a file, or of all files below a directory. A link that the pattern itself matches is followed;

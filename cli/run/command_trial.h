@@ -5,22 +5,6 @@
  * LINEAGE_PARAMS; its seed as {seed} and LINEAGE_SEED; a directory, which becomes the snapshot of a kept trial, as
  * {workdir} and LINEAGE_WORKDIR; the parent's snapshot, if there is one, as LINEAGE_PARENT_SNAPSHOT; and like every
  * trial the pipe for its events as LINEAGE_EVENTS (schema/events.schema.json).
- *
- *   command_settings          the table of settings: options of `run`, keys of a sweep, keys of run.json
- *   command_options           settings from the command line
- *   command_from_provenance   settings from a trial's provenance, to run it again
- *   run_command               runs the trial: preflight, training and evaluation for each seed, and the row
- *   command_environment       the words and the environment of one run; placeholders
- *   dry_metrics               shows which metric is read from which line, without a row
- *   metric_files              metrics in files that the trial leaves
- *   command_artifacts         the files that the command has to leave
- *   protected_files           the files that must not change
- *   sealed_copy               a copy of them that no trial can change, for the sealed evaluation
- *   command_sandbox           the sandbox in which its commands run
- *   run_log                   keeps what the command prints in files
- *   provenance                records what the trial was run from (run.json); provenance_read
- *   files_beside_row          moves log and provenance to their places
- *   abandoned_trial           rows of trials whose watcher was killed
  */
 #pragma once
 

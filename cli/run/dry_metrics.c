@@ -1,10 +1,6 @@
 #include "run/dry_metrics.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/text.h>
@@ -55,8 +51,6 @@ void dry_metrics_free(struct dry_metrics *dry)
     metric_lines_release(&dry->lines);
     free(dry);
 }
-
-/* ---- reading ---- */
 
 static void set_place(struct dry_metrics *dry, int stream, const char *text, size_t length)
 {
@@ -138,8 +132,6 @@ void dry_metrics_attach(struct dry_metrics *dry, struct trial_job *job)
     job->context = dry;
 }
 
-/* ---- a saved log ---- */
-
 static void take_log_line(void *context, const char *text, size_t length)
 {
     struct dry_metrics *dry = context;
@@ -184,8 +176,6 @@ void dry_metrics_describe(const struct dry_metrics *dry, struct trial_outcome *o
     metric_lines_say(&dry->lines);
     outcome->doubt = metric_lines_doubt(&dry->lines);
 }
-
-/* ---- what was read ---- */
 
 /* Writes why the metric is the score. */
 static void explain(const struct dry_metrics *dry, char *text, size_t size)

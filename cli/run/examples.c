@@ -1,11 +1,7 @@
 /* examples.c: see examples.h. Nothing in such a file is trusted: a trial has written it. */
 #include "run/examples.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

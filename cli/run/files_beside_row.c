@@ -1,8 +1,6 @@
 #include "run/files_beside_row.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

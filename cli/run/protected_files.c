@@ -7,10 +7,7 @@
  */
 #include "run/protected_files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -18,8 +15,6 @@
 #include "cli.h"
 
 enum { READ_BYTES = 1 << 16 };
-
-/* ---- one file ---- */
 
 /* Reads st->st_size bytes at most. bytes [st_size] receives them, unless it is NULL. */
 static bool digest_of(struct protected_digest *digest, int fd, const struct stat *st, char *bytes)
@@ -113,8 +108,6 @@ bool protected_name(char *out, size_t size, const char *name)
     return true;
 }
 
-/* ---- below the work directory ---- */
-
 /* Opens the directory of the file without following a link; *last is the file's name in it. */
 static int open_directory(int dir, const char *name, const char **last)
 {
@@ -174,8 +167,6 @@ static bool renew(int dir, struct protected_file *file)
     close(at);
     return errno = error, good;
 }
-
-/* ---- all of them ---- */
 
 static bool say(char *why, size_t size, const char *name, const char *what)
 {

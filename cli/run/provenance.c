@@ -1,8 +1,5 @@
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,8 +14,6 @@
 #include "support/secrets.h"
 
 enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14 };
-
-/* ---- environment ---- */
 
 /* Variables that change results or speed and are not secret. */
 static const char *const usual[] = {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS",   "OPENBLAS_NUM_THREADS",
@@ -85,8 +80,6 @@ static json_t *given_environment(const struct command_trial *t)
     }
     return given;
 }
-
-/* ---- the command ---- */
 
 /* A word behind an option such as --api-key is masked as a whole. */
 static json_t *texts(const char *const *list)

@@ -1,7 +1,5 @@
 #include "run/provenance_read.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <lineage/render.h>

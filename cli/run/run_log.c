@@ -5,10 +5,7 @@
 #include "run/run_log.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,8 +95,6 @@ void run_log_close(struct run_log *log)
     log->fd = -1;
 }
 
-/* ---- one file ---- */
-
 /* A part has at most RUN_LOG_BYTES; what a trial has put behind them is left out. */
 static bool append_part(int to, int from)
 {
@@ -160,8 +155,6 @@ bool run_log_join(int dir)
     bool ok = to >= 0 && join_parts(dir, last, to);
     return to >= 0 && close(to) == 0 && ok;
 }
-
-/* ---- the last lines ---- */
 
 size_t run_log_copy(const struct run_log *log, uint64_t since, char out[RUN_LOG_LAST])
 {

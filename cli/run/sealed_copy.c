@@ -1,9 +1,6 @@
 #include "run/sealed_copy.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,8 +13,6 @@ static bool say(char *why, size_t size, const char *name, const char *what)
     snprintf(why, size, "the sealed copy of %.300s: %.150s", name, what);
     return false;
 }
-
-/* ---- taking ---- */
 
 static bool copy_bytes(int from, int to, off_t left)
 {
@@ -105,8 +100,6 @@ bool sealed_copy_take(struct sealed_copy *copy, const struct protected_files *fi
         return say(why, size, "the protected files", strerror(ENOMEM));
     return take_all(copy, files, dir, true, &left, why, size) && take_all(copy, files, dir, false, &left, why, size);
 }
-
-/* ---- laying ---- */
 
 /* Opens the directory of the file below `at`, which it closes, and makes the missing ones. *last is the file's name in it. */
 static int make_directories(int at, const char *name, const char **last)

@@ -1,10 +1,7 @@
 #include "run/trial_conditions.h"
 
-#include <errno.h>
 #include <fts.h>
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -51,8 +48,6 @@ bool conditions_check(const char *list, char *why, size_t size)
             return snprintf(why, size, "comparable: '%.60s' is none of gpu, processor, budget, data, packages", name), false;
     return n || (snprintf(why, size, "comparable: name conditions: gpu, processor, budget, data, packages"), false);
 }
-
-/* ---- hardware and budget ---- */
 
 /* Reads the text behind the key in the first line of the file that begins with it: `model name : TEXT`, `simd_count 304`. */
 static bool read_line(char out[LINE], const char *path, const char *key)
@@ -169,8 +164,6 @@ static json_t *budget_text(const struct command_trial *t)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.10g", n ? ", " : "", limits[i].name, limits[i].amount);
     return json_string(n ? text : "none");
 }
-
-/* ---- data ---- */
 
 struct digesting {
     XXH3_state_t *state;
@@ -294,8 +287,6 @@ static bool has_data(const struct command_trial *t)
     return true;
 }
 
-/* ---- packages ---- */
-
 /* The words that start the Python which the command would use: `python3.12`, `uv run python`, else python3. */
 static void python_of(const char *out[6], const char *const *argv)
 {
@@ -327,8 +318,6 @@ static json_t *packages_text(const struct command_trial *t)
     free(text);
     return digest;
 }
-
-/* ---- all of them ---- */
 
 json_t *conditions_now(const struct command_trial *t)
 {

@@ -9,16 +9,11 @@
 #include "serve/live_server.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -82,15 +77,11 @@ static void microhttpd_unload(struct microhttpd *http)
     *http = (struct microhttpd){0};
 }
 
-/* ---- the server of `lineage serve`; see live_server ---- */
-
-/* The running trials of a store, from their work directories. Each directory is locked, and holds the
- * trial's events so far in LINEAGE_EVENTS_FILE, one JSON object per line (schema/events.schema.json).
- * prints the running trials, from their work directoriesThe files were written by the
- * trial, an arbitrary program, and are being written now: every size is bounded, and an incomplete last line is left
- * for the next time. */
-
-/* READ_MAX: only the beginning of a longer file is read, which bounds the server's work. */
+/* ---- running trials ----
+ *
+ * Each work directory is locked, and holds the trial's events so far in LINEAGE_EVENTS_FILE, one JSON object per line
+ * (schema/events.schema.json). An arbitrary program writes them now: every size is bounded, and an incomplete last line is left
+ * for the next time. READ_MAX: only the beginning of a longer file is read, which bounds the server's work. */
 enum { SHOWN = 8, READ_MAX = 4 << 20, KEYS = 6, POINTS = 4000, NAME = 64 };
 
 struct series {
@@ -105,8 +96,6 @@ struct trial {
     struct series series[KEYS];
     size_t n_series;
 };
-
-/* ---- files ---- */
 
 /* The state is made of size and inode instead of the time, because an event always makes the file longer, while the
  * time may not change within one tick of the clock. */
@@ -126,8 +115,6 @@ static uint64_t running_state(const char *store)
     running_each(store, add_state, &state);
     return state;
 }
-
-/* ---- events ---- */
 
 /* Allocates a series when its key first occurs, because most trials report only two or three keys. */
 static struct series *series_of(struct trial *trial, const char *key)
@@ -188,8 +175,6 @@ static void read_events(struct trial *trial, int fd)
     }
     free(text);
 }
-
-/* ---- printing ---- */
 
 static void print_series(FILE *out, const struct series *s)
 {
@@ -260,10 +245,9 @@ static void running_print(FILE *out, const char *store, bool named)
         fputs("<p class=\"how\">No trial is running in this store, according to its work directories.</p>\n", out);
 }
 
-/* The token of `lineage serve` in the user's state directory, so that a page reconnects to a server that was
- * started again.
- * keeps the token of `lineage serve`The token opens the stores of this user to every
- * process of the machine, so a file that others can read or that they own is never used. */
+/* ---- the token in the user's state directory, so that a page reconnects to a server that was started again ----
+ *
+ * It opens the stores of this user to every process of the machine, so a file that others can read or that they own is never used. */
 
 static bool token_path(char out[PATH_MAX])
 {

@@ -5,10 +5,6 @@
  */
 #include "share/claims.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /*
@@ -121,8 +117,6 @@ int claims_clear(struct claims *claims)
     return status == CLAIM_WAIT ? CLI_GO_ON : status; /* the next night removes the remaining claims */
 }
 
-/* ---- sweep version ---- */
-
 #define MEMBER "sweep" /* of the JSON object about a running trial */
 
 enum { DIGEST_TEXT_MAX = 17 };
@@ -213,8 +207,6 @@ const char *sweep_version_notes(char out[SWEEP_VERSION_NOTES_MAX], const struct 
                  text_of(digest, claims->list->sweep.digest));
     return out;
 }
-
-/* ---- other workers ---- */
 
 /*
  * Seconds to pause after a look that found nothing to do: the first pause, the longest pause, and the longest pause

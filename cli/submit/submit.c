@@ -1,12 +1,7 @@
 #include "submit/submit.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,9 +10,7 @@
 #include "support/secrets.h"
 #include "support/program.h"
 
-/* ---- what is common to the texts for all schedulers: a name, and the command line of a worker ---- */
-
-/* A name is lineage-SWEEP-DIGEST in the characters that all schedulers allow. With the digest, an edited sweep is another job. */
+/* A name is lineage-SWEEP-DIGEST in the characters that Slurm allows. With the digest, an edited sweep is another job. */
 enum { WORKER_NAME_MAX = 52 };
 
 static const char *worker_name(char out[WORKER_NAME_MAX], const struct night_sweep *sweep)
@@ -46,29 +39,6 @@ static void worker_command_write(FILE *out, const struct submission *submission,
     if (hours)
         fprintf(out, " --hours %s", hours);
 }
-
-static bool add(json_t *words, const char *word)
-{
-    return json_array_append_new(words, json_string(word)) == 0;
-}
-
-/* The same as a JSON list of words, with another path of the sweep. NULL when out of memory. */
-static json_t *worker_command_json(const struct submission *submission, const char *sweep_path, const char *hours)
-{
-    json_t *words = json_array();
-    bool good = add(words, "lineage") && add(words, "night") && add(words, sweep_path) && add(words, "-C") &&
-                add(words, submission->place);
-    for (const char *const *option = submission->options; good && option && *option; option++)
-        good = add(words, *option);
-    if (good && hours)
-        good = add(words, "--hours") && add(words, hours);
-    if (good)
-        return words;
-    json_decref(words);
-    return NULL;
-}
-
-/* ---- workers as the tasks of an array job of Slurm ---- */
 
 /*
  * Seconds before the end of its time at which a worker gets TERM: enough to end a trial and to append its row. The time
@@ -135,199 +105,7 @@ static int submit_slurm_write(FILE *out, const struct submission *s)
     return CLI_GO_ON;
 }
 
-/* ---- workers as the pods of a Job of Kubernetes ---- */
-
-/* Workers as the pods of a Job of Kubernetes.
- *
- * Only fields of version 1.22 or older are used (API reference of Kubernetes, batch/v1), so that clusters that are kept for long
- * accept them. kubectl reads JSON as well as YAML. */
-
-#define MOUNT "/sweep"
-#define SECRET "lineage-postgres"
-
-/* A ConfigMap holds at most 1 MiB. A pod that is evicted has GRACE seconds to end its trial and to append its row. A worker that
- * fails or is evicted starts again, RETRIES times in all. */
-enum { CONFIG_MAX = 1000000, GRACE = 120, RETRIES = 100, MARGIN_SECONDS = 600 };
-
-struct config {
-    json_t *data; /* {KEY: TEXT} */
-    json_t *items; /* [{key, path}] */
-    size_t bytes;
-};
-
-/* Keys of a ConfigMap cannot have a slash, so files have numbers, and `items` gives them their paths. */
-static int add_file(struct config *config, const char *path, const char *text)
-{
-    char key[32];
-    snprintf(key, sizeof key, "file-%zu", json_array_size(config->items));
-    config->bytes += strlen(path) + strlen(text);
-    if (path[0] == '/' || strstr(path, ".."))
-        return cli_error(CLI_USAGE,
-                         "--submit kubernetes: %s is not below the directory of the sweep; put it into the image, and the "
-                         "sweep's path into the ConfigMap by hand (--print)",
-                         path);
-    if (config->bytes > CONFIG_MAX)
-        return cli_error(CLI_USAGE, "--submit kubernetes: the files of the sweep are larger than 1 MB; put them into the image");
-    if (json_object_set_new(config->data, key, json_string(text)) == 0 &&
-        json_array_append_new(config->items, json_pack("{s:s, s:s}", "key", key, "path", path)) == 0)
-        return CLI_GO_ON;
-    return cli_error(CLI_USAGE, "--submit kubernetes: %s is not UTF-8 text, or memory ran out", path);
-}
-
-/* Adds a file that the sweep names, relative to its directory. */
-static int add_named(struct config *config, const struct night_sweep *sweep, const char *name)
-{
-    char path[NIGHT_PATH_MAX];
-    size_t length;
-    int n = snprintf(path, sizeof path, "%s/%s", sweep->directory, name);
-    char *text = n > 0 && (size_t)n < sizeof path ? cli_read_all(path, &length) : NULL;
-    if (!text)
-        return CLI_USAGE;
-    int status = strlen(text) == length
-                     ? add_file(config, name, text)
-                     : cli_error(CLI_USAGE, "--submit kubernetes: %s is not a text; put it into the image", path);
-    free(text);
-    return status;
-}
-
-/* The sweep itself, the files of its trials, and the recipe. */
-static int add_files(struct config *config, const struct night_sweep *sweep)
-{
-    const char *recipe = cli_json_string(sweep->root, "recipe");
-    char *text = json_dumps(sweep->root, JSON_INDENT(1) | JSON_ENSURE_ASCII);
-    size_t i;
-    json_t *name;
-    int status = text ? add_file(config, "sweep.json", text) : cli_no_memory();
-    free(text);
-    if (status == CLI_GO_ON && recipe)
-        status = add_named(config, sweep, recipe);
-    json_array_foreach(json_object_get(sweep->root, "files"), i, name)
-        if (status == CLI_GO_ON && json_is_string(name))
-            status = add_named(config, sweep, json_string_value(name));
-    return status;
-}
-
-static json_t *pod(const struct submission *s, const char *name, const struct config *config)
-{
-    char hours[32];
-    snprintf(hours, sizeof hours, "%.10g", s->hours);
-    json_t *worker =
-        json_pack("{s:s, s:s, s:o, s:[{s:{s:s, s:b}}], s:[{s:s, s:s, s:b}]}", "name", "worker", "image", s->image, "command",
-                  worker_command_json(s, MOUNT "/sweep.json", isfinite(s->hours) ? hours : NULL), "envFrom", "secretRef", "name",
-                  SECRET, "optional", true, "volumeMounts", "name", "sweep", "mountPath", MOUNT, "readOnly", true);
-    if (s->gpus)
-        json_object_set_new(worker, "resources",
-                            json_pack("{s:{s:o}}", "limits", "nvidia.com/gpu", json_sprintf("%zu", s->gpus)));
-    return json_pack("{s:{s:{s:s}}, s:{s:s, s:i, s:[o], s:[{s:s, s:{s:s, s:O}}]}}", "metadata", "labels", "lineage/night", name,
-                     "spec", "restartPolicy", "OnFailure", "terminationGracePeriodSeconds", GRACE, "containers", worker,
-                     "volumes", "name", "sweep", "configMap", "name", name, "items", config->items);
-}
-
-static json_t *job(const struct submission *s, const char *name, const struct config *config)
-{
-    const json_int_t workers = s->workers ? (json_int_t)s->workers : 1;
-    json_t *spec = json_pack("{s:s, s:I, s:I, s:i, s:o}", "completionMode", "Indexed", "completions", workers, "parallelism",
-                             workers, "backoffLimit", RETRIES, "template", pod(s, name, config));
-    if (isfinite(s->hours))
-        json_object_set_new(spec, "activeDeadlineSeconds", json_integer((json_int_t)ceil(3600 * s->hours) + MARGIN_SECONDS));
-    return json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:o}", "apiVersion", "batch/v1", "kind", "Job", "metadata", "name", name,
-                     "labels", "lineage/night", name, "spec", spec);
-}
-
-static int submit_kubernetes_write(FILE *out, const struct submission *s)
-{
-    char name[WORKER_NAME_MAX];
-    struct config config = {json_object(), json_array(), 0};
-    json_t *list = NULL;
-    worker_name(name, s->sweep);
-    int status = config.data && config.items ? add_files(&config, s->sweep) : cli_no_memory();
-    if (status != CLI_GO_ON)
-        goto done;
-    list = json_pack("{s:s, s:s, s:[{s:s, s:s, s:{s:s, s:{s:s}}, s:O}, o]}", "apiVersion", "v1", "kind", "List", "items",
-                     "apiVersion", "v1", "kind", "ConfigMap", "metadata", "name", name, "labels", "lineage/night", name, "data",
-                     config.data, job(s, name, &config));
-    if (!list || json_dumpf(list, out, JSON_INDENT(2)) != 0)
-        status = cli_no_memory();
-    else
-        fputc('\n', out);
-done:
-    json_decref(list);
-    json_decref(config.data);
-    json_decref(config.items);
-    return status;
-}
-
-/* ---- one worker on each of several machines, by ssh ---- */
-
-/* Ssh takes a word that begins with a hyphen as an option. */
-static bool is_host(const char *host)
-{
-    return *host && *host != '-' && !strpbrk(host, " \t\r\n'\"\\;&|<>$`");
-}
-
-/* Writes the command that one host shall run, as one line of its shell. */
-static char *remote_command(const struct submission *s, const char *host)
-{
-    struct cli_writer writer = {0};
-    char name[WORKER_NAME_MAX], hours[32];
-    FILE *out = cli_writer_open(&writer);
-    if (!out)
-        return NULL;
-    snprintf(hours, sizeof hours, "%.10g", s->hours);
-    fputs("nohup ", out);
-    worker_command_write(out, s, isfinite(s->hours) ? hours : NULL);
-    fprintf(out, " >>%s-%s.log 2>&1 </dev/null &", worker_name(name, s->sweep), host);
-    return cli_writer_close(&writer);
-}
-
-static int submit_ssh_write(FILE *out, const struct submission *s)
-{
-    char name[WORKER_NAME_MAX], *list = strdup(s->hosts), *command = NULL;
-    int status = list ? CLI_GO_ON : cli_no_memory();
-    fprintf(out,
-            "#!/bin/sh\n# Workers of the night %s. Made by `lineage night --submit ssh`.\n"
-            "# Each writes to a file of its name in the home directory of its machine.\nset -e\n",
-            worker_name(name, s->sweep));
-    for (char *rest = list, *host; status == CLI_GO_ON && (host = strsep(&rest, ","));) {
-        if (!is_host(host)) {
-            status = cli_error(CLI_USAGE, "--hosts: '%s' is not the name of a machine", host);
-        } else if (!(command = remote_command(s, host))) {
-            status = cli_no_memory();
-        } else {
-            fprintf(out, "ssh -n %s", host);
-            shell_word_write(out, command);
-            fputc('\n', out);
-        }
-        free(command);
-        command = NULL;
-    }
-    free(list);
-    return status;
-}
-
 extern char **environ;
-
-static const struct scheduler {
-    const char *name;
-    int (*write)(FILE *out, const struct submission *submission);
-    const char *const argv[5]; /* reads the text from standard input */
-} schedulers[] = {{"slurm", submit_slurm_write, {"sbatch", NULL}},
-                  {"kubernetes", submit_kubernetes_write, {"kubectl", "apply", "-f", "-", NULL}},
-                  {"ssh", submit_ssh_write, {"sh", NULL}}};
-enum { N_SCHEDULERS = sizeof schedulers / sizeof *schedulers };
-
-static const struct scheduler *find(const char *name)
-{
-    for (size_t i = 0; i < N_SCHEDULERS; i++)
-        if (strcmp(schedulers[i].name, name) == 0)
-            return &schedulers[i];
-    return NULL;
-}
-
-bool submit_knows(const char *scheduler)
-{
-    return find(scheduler) != NULL;
-}
 
 static void warn_of_launcher(const struct night_sweep *sweep)
 {
@@ -338,11 +116,8 @@ static void warn_of_launcher(const struct night_sweep *sweep)
     launchers_warn(words, sweep->directory ? sweep->directory : "");
 }
 
-/* An option that the scheduler does not use would be ignored silently. */
-static int check(const struct scheduler *scheduler, const struct submission *s)
+static int check(const struct submission *s)
 {
-    const bool slurm = scheduler->write == submit_slurm_write, kubernetes = scheduler->write == submit_kubernetes_write;
-    const bool ssh = scheduler->write == submit_ssh_write;
     char *masked = secret_masked(s->place);
     const bool open = masked && strcmp(masked, s->place) == 0;
     free(masked);
@@ -354,23 +129,13 @@ static int check(const struct scheduler *scheduler, const struct submission *s)
     if (!open)
         return cli_error(CLI_USAGE, "--submit: -C has a password, which everybody could read in the job; put it into ~/.pgpass "
                                     "or PGPASSWORD on the machines of the workers");
-    if (ssh != (s->hosts != NULL))
-        return cli_error(CLI_USAGE, ssh ? "--submit ssh needs --hosts A,B,C" : "--hosts is for --submit ssh");
-    if (kubernetes != (s->image != NULL))
-        return cli_error(CLI_USAGE, kubernetes
-                                        ? "--submit kubernetes needs --image, an image with `lineage` and what the trials need"
-                                        : "--image is for --submit kubernetes");
-    if (s->extra && !slurm)
-        return cli_error(CLI_USAGE, "--scheduler-option is for --submit slurm");
-    if (ssh && (s->workers || s->gpus))
-        return cli_error(CLI_USAGE, "--submit ssh starts one worker on each host; %s is for slurm and kubernetes",
-                         s->workers ? "--workers" : "--gpus");
     return CLI_GO_ON;
 }
 
-/* Runs the program with the text as its standard input. */
-static int run(const char *const *argv, FILE *text)
+/* Runs sbatch with the text as its standard input. */
+static int run(FILE *text)
 {
+    char *const argv[] = {(char[]){"sbatch"}, NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid = 0;
     int result = 0;
@@ -380,7 +145,7 @@ static int run(const char *const *argv, FILE *text)
     if (!error) {
         error = posix_spawn_file_actions_adddup2(&actions, fileno(text), STDIN_FILENO);
         if (!error)
-            error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+            error = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
         posix_spawn_file_actions_destroy(&actions);
     }
     if (error)
@@ -392,10 +157,9 @@ static int run(const char *const *argv, FILE *text)
     return cli_error(CLI_SYSTEM, "%s failed%s", argv[0], WIFEXITED(result) ? "" : ": it was ended by a signal");
 }
 
-int submit_night(const char *name, const struct submission *submission)
+int submit_night(const struct submission *submission)
 {
-    const struct scheduler *scheduler = find(name);
-    int status = check(scheduler, submission);
+    int status = check(submission);
     FILE *text = status != CLI_GO_ON ? NULL : submission->print ? stdout : tmpfile();
     if (status != CLI_GO_ON)
         return status;
@@ -403,9 +167,9 @@ int submit_night(const char *name, const struct submission *submission)
         return cli_error(CLI_SYSTEM, "cannot make a temporary file: %s", strerror(errno));
     warn_of_launcher(submission->sweep);
     fflush(stdout);
-    status = scheduler->write(text, submission);
+    status = submit_slurm_write(text, submission);
     if (status == CLI_GO_ON)
-        status = submission->print ? CLI_OK : run(scheduler->argv, text);
+        status = submission->print ? CLI_OK : run(text);
     if (text != stdout)
         fclose(text);
     return status;

@@ -121,8 +121,6 @@ void blas_env_settings(struct blas_env *env, bool crowded)
     env->setting[n] = NULL;
 }
 
-/* ---- the level of an earlier trial -------------------------------------------------------- */
-
 const char *blas_env_level(void)
 {
     const struct level *level = asked_level();

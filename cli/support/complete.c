@@ -7,8 +7,6 @@
 #include "support/complete.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- ids, parameters and specialists of a store, as completions.
  *

@@ -1,8 +1,6 @@
 #define _GNU_SOURCE /* strcasestr */
 #include "support/environment.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"

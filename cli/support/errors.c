@@ -5,8 +5,6 @@
  * agent that reads a terminal's log uses it to tell messages from results.
  */
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>

@@ -4,12 +4,8 @@
  * Jansson prints 17 digits of every number. Here a number is printed as the store writes it, in the shortest form that
  * reads back exactly, so that 0.3 in results.tsv is 0.3 in every output.
  */
-#include <math.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <lineage/render.h>

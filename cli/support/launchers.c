@@ -1,8 +1,5 @@
 #include "support/launchers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 
 static const char *base_name(const char *word)

@@ -7,7 +7,6 @@
 #include "support/manual.h"
 
 #include <ctype.h>
-#include <string.h>
 
 /* Plain hyphens and quotes would be typeset as typographic ones, which a shell does not understand when they are
  * pasted. */

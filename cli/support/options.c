@@ -6,9 +6,6 @@
  * nearest option, and exit status 2.
  */
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>

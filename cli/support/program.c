@@ -6,9 +6,6 @@
  */
 #include "support/program.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -124,8 +121,6 @@ int program_become_trainer(int argc, const char **argv)
                          argv[0], strcmp(argv[0], "night") == 0 ? " with a sweep of recipes" : "", dir, dir);
     return cli_error(CLI_SYSTEM, "cannot run " TRAINER " in %s: %s", dir, strerror(error));
 }
-
-/* ---- words of a shell ---- */
 
 /* A shell expands nothing within single quotes. */
 void shell_quote(FILE *out, const char *text)

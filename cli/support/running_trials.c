@@ -2,9 +2,6 @@
 #include "support/running_trials.h"
 
 #include <fcntl.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,8 +18,6 @@ struct running_claim {
     json_t *about;
     bool shown;
 };
-
-/* ---- reading a trial's files ---- */
 
 /* The files belong to the trial, so links are not followed, pipes are not waited for, and the size is limited. */
 static json_t *load_json(int dir, const char *name)
@@ -106,8 +101,6 @@ static void read_events(struct running_trial *t, int dir)
     free(text);
 }
 
-/* ---- claims ---- */
-
 static bool add_claim(void *context, const struct lineage_claim *claim)
 {
     struct running_trials *trials = context;
@@ -139,8 +132,6 @@ static const struct lineage_claim *find_claim(struct running_trials *trials, con
     }
     return NULL;
 }
-
-/* ---- the list ---- */
 
 /* The remaining time as the steps so far predict it, but at most until the time limit. */
 static void fill_times(struct running_trial *t, double now)

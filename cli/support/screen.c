@@ -6,8 +6,6 @@
  */
 #include <signal.h>
 #include <stdio_ext.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -72,8 +70,6 @@ bool cli_screen_open(struct cli_screen *screen)
     return true;
 }
 
-/* ---- pager ---- */
-
 /* Returns the shell script that runs the pager, or NULL for none. If the pager cannot be run (exit status 126 or 127 of
  * the shell), it has read nothing, so cat still gets everything. If no pager is configured and `less` is not installed,
  * no message is printed. */
@@ -134,8 +130,6 @@ void cli_screen_close(struct cli_screen *screen)
     signal(SIGQUIT, SIG_DFL);
     screen->pager = NULL;
 }
-
-/* ---- colour ---- */
 
 /* Limits and crashes have different styles: a trial that exceeded its budget may be worth repeating, and a crash needs
  * a look. */

@@ -3,13 +3,9 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "cli.h"
-
-/* ---- files ---- */
 
 /* id_* is meant for keys of ssh: a name with a point behind it, such as id_map.json, is another file. */
 static const char *const files[] = {".env*",
@@ -76,8 +72,6 @@ bool secret_file(const char *path, const char *const *more)
     return judge(judge(false, files, path), more, path);
 }
 
-/* ---- forms of tokens ---- */
-
 static bool is_token_character(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
@@ -141,8 +135,6 @@ static bool looks_random(const char *text)
            has_random_run(text, n);
 }
 
-/* ---- names ---- */
-
 enum { WORDS = 2, WORD = 24 };
 
 /* Writes the last words of a name in lower case, the last one first. Words are separated by punctuation or by a capital. */
@@ -204,8 +196,6 @@ bool secret_name(const char *name, size_t length)
     return names_key(words) || names_secret(words);
 }
 
-/* ---- URLs ---- */
-
 /* Returns the offset of the password in a URL and its length, or 0: scheme://user:PASSWORD@host. */
 static size_t url_password(const char *text, size_t *length)
 {
@@ -224,8 +214,6 @@ static size_t url_password(const char *text, size_t *length)
     *length = n;
     return (size_t)(colon + 1 - text);
 }
-
-/* ---- parameters ---- */
 
 const char *secret_param(const struct lineage_param *param, const char *const *harmless)
 {
@@ -262,8 +250,6 @@ bool secret_params_absent(const struct lineage_param *params, size_t n, const ch
     }
     return true;
 }
-
-/* ---- masking ---- */
 
 /* Whether the name belongs to a secret as the key of a URL's query. */
 static bool names_secret_query(const char *name, size_t length)

@@ -1,8 +1,5 @@
 /* session.c: opens and closes the store of a command line, and creates stores. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,9 +1,6 @@
 /* system.c: files, time, libraries and directories of the system. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

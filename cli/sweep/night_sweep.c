@@ -1,9 +1,5 @@
 #include "sweep/night_sweep.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -13,8 +9,6 @@
 /* ---- A trial that overwrites its evaluator is disqualified, and so the next trial would begin with the evaluator that it left.
  * Therefore the night compares the files with those of its start before each trial.
  */
-
-/* ---- names ---- */
 
 bool protected_names_has(const json_t *protect, const char *name)
 {
@@ -68,8 +62,6 @@ bool protected_names_add(struct night_sweep *sweep)
     }
     return good;
 }
-
-/* ---- bytes ---- */
 
 static uint64_t add_digest(uint64_t sum, const struct protected_digest *digest)
 {
@@ -171,8 +163,6 @@ void night_trial_rekey(struct night_trial *trial)
     const char *again = trial->again ? trial->again : "";
     trial->key = XXH64(again, strlen(again), trial->key);
 }
-
-/* ---- command program ---- */
 
 /* Files are at most this large (lineage/code.h); what is behind it does not count. */
 enum { FILE_BYTES = 1 << 20 };

@@ -4,18 +4,6 @@
  * A sweep file (schema/sweep.schema.json) has a list of trials, a grid, or ranges from which trials are proposed; if it
  * has only ranges, the list is empty. A trial is a recipe of the built-in trainer or, if the file has a `command`, one
  * run of that command.
- *
- *   sweep_file          reads the file, and turns a proposal into a trial
- *   sweep_of_commands   the same for files with a `command`
- *   trial_files         the files that a sweep of commands puts into a trial's work directory
- *   protected_names     the files that a sweep protects from diffs and trials
- *   trial_list          the trials of a night: the sweep's list, then the proposed ones
- *   trial_rows          finds out which trials have a row
- *   checkpoint_files    the checkpoints that trials leave for later ones
- *   recipe_trials       what a night asks of the trainer if the sweep lists recipes
- *   shared_warm_start   the warm start that several recipes have in common
- *   replicate_trial     a trial that runs another one again
- *   forecast            how many seconds a trial will take
  */
 #pragma once
 

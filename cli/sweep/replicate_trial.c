@@ -1,10 +1,6 @@
 #include "sweep/trial_list.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
-
-/* ---- the default ---- */
 
 /* Whether a key of this name, or a text with this placeholder, is anywhere in the value. */
 static bool mentions(const json_t *value, const char *key, const char *placeholder)
@@ -38,8 +34,6 @@ bool replicate_is_default(const struct night_sweep *sweep)
         seeded = mentions(json_object_get(sweep->root, shared[i]), "seed", "{seed}");
     return seeded;
 }
-
-/* ---- a trial ---- */
 
 /* A copy of the trial's settings, which shares the parsed recipe or command. */
 static bool copy_trial(struct night_trial *trial, const struct night_trial *from)

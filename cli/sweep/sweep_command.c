@@ -1,9 +1,5 @@
 #include "sweep/night_sweep.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "run/command_settings.h"
 
 /* Reads the command. A string is run by the shell. */

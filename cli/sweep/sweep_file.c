@@ -4,10 +4,6 @@
  * proposed trial gets the same key as a listed trial with these settings.
  */
 
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -185,8 +181,6 @@ int night_sweep_read(struct night_sweep *sweep, const char *file)
         sweep->digest = digest_of(sweep);
     return status;
 }
-
-/* ---- proposed trials ---- */
 
 static void take_text(json_t *to, const json_t *proposal, const char *key)
 {

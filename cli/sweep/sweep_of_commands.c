@@ -1,10 +1,6 @@
 #include "sweep/night_sweep.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "run/command_settings.h"

@@ -5,8 +5,6 @@
 #include "sweep/night_sweep.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { NAMES_MAX = TRIAL_PARAMS_MAX + PROPOSE_RANGES_MAX + 3, FILE_BYTES = 1 << 20 };
@@ -29,8 +27,6 @@ static void add_name(struct words *w, const char *name)
     if (w->n + 1 < NAMES_MAX)
         w->names[w->n++] = name;
 }
-
-/* ---- words ---- */
 
 static bool mentions_params(const char *text)
 {
@@ -137,8 +133,6 @@ static bool each_setting(struct words *w, const json_t *spec, bool (*visit)(stru
     return good;
 }
 
-/* ---- a trial ---- */
-
 /* Calls visit for the words of a command: those of a list, or those of a shell's line. */
 static void each_word(struct words *w, const json_t *command, void (*visit)(struct words *w, const char *word))
 {
@@ -166,8 +160,6 @@ static void look_for_other_way(struct words *w, const json_t *spec)
     json_array_foreach(json_object_get(w->sweep->root, "files"), i, word)
         look_into_file(w, json_string_value(word));
 }
-
-/* ---- the files of a sweep ---- */
 
 static bool is_listed(const json_t *names, const char *word)
 {

@@ -1,9 +1,6 @@
 #include "sweep/trial_files.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include <lineage/render.h>
@@ -15,8 +12,6 @@ static bool refuse(char *why, const char *what, const char *name, const char *re
     snprintf(why, NIGHT_WHY_MAX, "%s%.200s%s%.300s", what, name, *reason ? ": " : "", reason);
     return false;
 }
-
-/* ---- one file ---- */
 
 struct file {
     char *text; /* [length] and a NUL; lineage_free */
@@ -122,8 +117,6 @@ static bool copy_file(const struct trial_files *files, const char *dir, const ch
     lineage_free(file.text);
     return copied || (read ? refuse(why, "files: ", name, strerror(error)) : false);
 }
-
-/* ---- all of them ---- */
 
 /* Returns the name of file i: first the sweep's files, then the parent's, which include the sweep's again. NULL beyond
  * the last one. */

@@ -1,9 +1,5 @@
 #include "sweep/trial_list.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <lineage/blobs.h>

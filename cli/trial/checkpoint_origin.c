@@ -1,8 +1,5 @@
 #include "trial/checkpoint_origin.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

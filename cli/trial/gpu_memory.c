@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "cli.h"
 

@@ -7,10 +7,8 @@
  */
 #include "trial/interrupts.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli.h"

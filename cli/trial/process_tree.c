@@ -9,9 +9,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -88,8 +85,6 @@ static bool read_all(struct process_tree *all)
         process_tree_release(all);
     return all->n;
 }
-
-/* ---- following the lists of children ---- */
 
 struct growing {
     struct process_tree *tree;
@@ -173,8 +168,6 @@ static bool follow_children(struct process_tree *tree, pid_t root)
         process_tree_release(tree);
     return growing.ok && growing.listed;
 }
-
-/* ---- choosing from all processes ---- */
 
 /* Moves the children of pid to positions n, n + 1, .. of the list; returns the new n. */
 static size_t gather(struct process_tree *all, size_t n, pid_t pid)

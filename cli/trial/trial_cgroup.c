@@ -17,8 +17,6 @@
 
 enum { CLEAR_ROUNDS = 200, ROUND_MS = 10, NAMES = 100 };
 
-/* ---- one file ---- */
-
 static bool put(int dir, const char *name, const char *text)
 {
     int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
@@ -64,8 +62,6 @@ static bool lists(int dir, const char *name, const char *word)
             return true;
     return false;
 }
-
-/* ---- where this process is ---- */
 
 static FILE *open_proc(const char *root, const char *name)
 {
@@ -116,8 +112,6 @@ bool trial_cgroup_find(char path[PATH_MAX], const char *root)
         fclose(in);
     return found;
 }
-
-/* ---- room for a group with memory ---- */
 
 static bool is_alone(int base)
 {
@@ -187,8 +181,6 @@ bool trial_cgroup_make(struct trial_cgroup *group, const char *root)
     trial_cgroup_remove(group);
     return false;
 }
-
-/* ---- using it ---- */
 
 bool trial_cgroup_limit(const struct trial_cgroup *group, double bytes)
 {

@@ -1,10 +1,5 @@
 #include "trial/trial_results.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli.h"
 #include "metrics/held_out.h"
 

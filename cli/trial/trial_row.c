@@ -4,11 +4,7 @@
  */
 #include "trial/trial_row.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/require.h>
 #include <lineage/text.h>
@@ -16,8 +12,6 @@
 #include "cli.h"
 #include "trial/trial_label.h"
 #include "trial/trial_results.h"
-
-/* ---- the telemetry file of a trial, as JSON ---- */
 
 /* Prints one step per line, so that tail, grep and diff work well on telemetry. */
 static void print_steps(FILE *out, const char *name, const json_t *steps)
@@ -112,8 +106,6 @@ static char *trial_telemetry_text(struct trial_results *results, size_t *length)
     return NULL;
 }
 
-/* ---- notes ---- */
-
 /*
  * Returns the place for the next piece. Notes that are too long are truncated at the end, because the pieces that
  * programs read come first.
@@ -183,8 +175,6 @@ static void fill_notes(struct trial_results *results, struct trial_outcome *outc
     if (remark && *remark)
         note_all(results, remark);
 }
-
-/* ---- statistics ---- */
 
 /* Rounds to six significant digits. The statistics are read by people and language models, who need no more. */
 static double six_digits(double value)
@@ -297,8 +287,6 @@ static void fill_metrics(struct trial_results *results, const struct trial_outco
     trial->metrics = results->metrics;
     trial->n_metrics = n;
 }
-
-/* ---- the row ---- */
 
 /* Adds the planned parameters, unless the trial itself reported them. */
 static void fill_params(struct trial_results *results, struct lineage_trial *trial)

@@ -4,15 +4,8 @@
  */
 #include "trial/trial_watch.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>

@@ -20,14 +20,6 @@
  *   so that all m hold together) and Holm's adjusted p (Holm 1979, Scand. J. Statist. 6:65). m counts the comparisons
  *   that have a p.
  *
- * A change of code as the factor
- *   With the option `code`, the trials of sweeps with files (lineage/code.h) are compared by their code: those whose files
- *   contain a change with those whose files do not, which are the baseline. The change is that of a trial's own diff
- *   (its exp_id, or at least 8 digits of the digest of the diff), or any text that is looked for in the files. Two trials
- *   are a pair if they differ in nothing else: their other changes and all parameters are the same, the seed included.
- *   With fewer than two pairs, the means of all trials of both sides are compared instead, by Welch's test
- *   (Welch 1947, Biometrika 34:28), and `welch` is set.
- *
  * Variants are named by text:
  *     grpo                      trials of that specialist
  *     alpha=0.3                 trials whose parameter has that value
@@ -54,7 +46,6 @@ struct lineage_compare_options {
     const struct lineage_condition *conditions; /* condition on the trials of all variants, as in a query */
     size_t n_conditions;
     double confidence; /* level of the intervals; 0: 0.95 */
-    const char *code; /* change of code that is the factor; NULL: none. Without variants, by and baseline */
 };
 
 /* A parameter of a variant's trials: how many trials set it, and to which values. */
@@ -75,14 +66,12 @@ struct lineage_variant {
     size_t failed;       /* trials left out: they have a failure label or no finite score */
     size_t aborted;      /* trials left out: harness_abort */
     size_t without_seed; /* trials left out: they have a score, but not the parameter `over` */
-    size_t without_code; /* with `code`, of the baseline only: trials left out, because their code is not stored */
 
     /* Comparison with the baseline; absent and 0 for the baseline itself. */
     size_t n_pairs;  /* common seeds */
     size_t unpaired; /* number of seeds that only the variant or only the baseline has */
-    struct lineage_number difference, difference_std; /* difference_std: of the pairs; absent with welch */
+    struct lineage_number difference, difference_std;
     struct lineage_number error, freedom;             /* standard error and degrees of freedom of the difference */
-    bool welch; /* there are too few pairs: the difference is that of the means of all trials */
     struct lineage_number low, high;               /* interval of this comparison alone */
     struct lineage_number family_low, family_high; /* interval that holds for all comparisons together */
     struct lineage_number p, p_holm;
@@ -99,7 +88,6 @@ struct lineage_comparison {
     const char *const *confounded; /* parameters, other than those compared and paired by, in which the trials of
                                       these variants differ: a difference may be theirs */
     size_t n_confounded;
-    const char *code; /* with the option `code`: what the change is; else NULL */
     void *memory;     /* owner of the above */
 };
 

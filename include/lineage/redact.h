@@ -31,16 +31,4 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_redact(struct lineage_
                                                                  struct lineage_redaction *done, lineage_redact_fn *report,
                                                                  void *context, struct lineage_error *err);
 
-/* The number of rows that were redacted so far, and the digest and length of the file that records it; 0 bytes: none. */
-struct lineage_redactions {
-    size_t rows;
-    uint64_t bytes;
-    char digest[65]; /* SHA-256 of the first `bytes` bytes */
-};
-
-/* at_most: examine only the first at_most bytes of the file; 0: all. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_redactions_read(const struct lineage_store *store, uint64_t at_most,
-                                                                          struct lineage_redactions *out,
-                                                                          struct lineage_error *err);
-
 #endif

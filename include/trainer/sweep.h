@@ -1,33 +1,12 @@
 /*
- * trainer/sweep.h: a list of trials, expanded from one JSON file.
+ * trainer/sweep.h: a list of trials, expanded from one JSON file (schema/sweep.schema.json).
  *
- *     {
- *       "name": "ladder",
- *       "recipe": "warm.json",                   the recipe that all trials share
- *       "base": {"training": {"iterations": 120}},
- *       "parent": "base",
- *       "trials": [
- *         {"name": "grpo", "hypothesis": "..."},
- *         {"name": "v1d", "parent": "grpo",
- *          "environments": [{"algorithm": {"name": "turn-group-v1d", "alpha": 0.3}}]}
- *       ],
- *       "grid": {"lr": [1e-4, 3e-4], "seed": [1, 2, 3]},
- *       "order": "trials"
- *     }
- *
- * A trial's recipe is the file `recipe` (relative to the sweep's directory), merged with `base`, then with the
- * trial, then with one point of the grid; later values replace earlier ones. Objects are merged key by key and
- * lists element by element, so {"environments": [{"algorithm": {"alpha": 0.9}}]} changes one number.
- *
- * The number of trials is the number of entries of `trials` times the number of grid points. The grid's last key varies
- * fastest. Without `trials` there is one entry, the base. With the order "trials", all entries run at one grid point
- * before the next point begins, so that an interrupted night has complete comparisons; with "grid", each entry runs at
- * all points before the next entry begins.
+ * A trial's recipe is the file `recipe` (relative to the sweep's directory), merged with `base`, then with the trial, then with one
+ * point of the grid, whose last key varies fastest. Objects are merged key by key and lists element by element, so
+ * {"environments": [{"algorithm": {"alpha": 0.9}}]} changes one number. Without `trials` there is one entry, the base.
  *
  * A trial is named after its entry and its grid point: "v1d lr=0.0003 seed=2"; the recipe's own name stays "v1d".
  * Two trials with the same name, or with the same recipe and parent, are refused.
- *
- * The published form is schema/sweep.schema.json.
  */
 #ifndef TRAINER_SWEEP_H
 #define TRAINER_SWEEP_H

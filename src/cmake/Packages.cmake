@@ -77,8 +77,7 @@ Protocol."
 package(lineage-train science "append-only log of training trials - trainer
 Trains small policies on a CPU with credit assignment and policy losses of
 agentic reinforcement learning, as trials that the command lineage records:
-the commands train, night, rollout, eval, passk, judge and core, and append
---batch."
+the commands train, night, rollout, eval, passk, judge and core."
   DEPENDS "lineage (= ${PROJECT_VERSION})"
   # Loaded where a language model judges steps.
   RECOMMENDS "libcurl4, ca-certificates"

@@ -8,9 +8,6 @@
 #include <rlcore/algorithm.h>
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "case_call.h"
 

@@ -4,8 +4,6 @@
 #include "case_real.h"
 #include "case_options.h"
 
-/* ---- `lineage core turn_spread` ---- */
-
 /* The number of values of each row must be that of its turns; the core cannot know the former. */
 static void check_counts(struct case_call *call, const size_t *turns, const size_t *values, size_t b)
 {

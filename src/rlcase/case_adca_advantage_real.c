@@ -4,8 +4,6 @@
 #include "case_options.h"
 #include "case_real.h"
 
-/* ---- `lineage core prm_steps` ---- */
-
 /*
  * Runs the two halves of the definition separately, so that a case shows in which half an
  * implementation differs.

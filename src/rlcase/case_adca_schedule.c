@@ -1,13 +1,9 @@
 /* case_adca_schedule.c: `lineage core prm_schedule`. */
 #include <rlcore/adca.h>
 
-#include <math.h>
-
 #include "case_options.h"
 #include "case_real.h"
 #include "case_call.h"
-
-/* ---- `lineage core adca_skip_rows` ---- */
 
 static void put_booleans(struct case_call *call, const char *name, const bool *values, size_t n)
 {

@@ -7,11 +7,7 @@
 #include <rlcore/advantage.h>
 #include <rlcore/process.h>
 
-#include <string.h>
-
 #include "case_real.h"
-
-/* ---- `lineage core process_advantage` ---- */
 
 /* The event array, narrowed to bytes. The range is checked first, because 257 would become 1. */
 static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct case_dim *t)
@@ -42,8 +38,6 @@ void case_process_advantage(struct case_call *call)
     if (!call->failed)
         case_put_reals(call, "advantages", advantages, b.n, t.n);
 }
-
-/* ---- `lineage core whiten` ---- */
 
 /* The input may be the caller's own memory, so a copy of it is whitened. */
 void case_whiten(struct case_call *call)

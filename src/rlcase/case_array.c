@@ -7,9 +7,6 @@
  */
 #include "case_call.h"
 
-#include <math.h>
-#include <string.h>
-
 static size_t size_of(enum rl_case_type type)
 {
     static const size_t sizes[] = {sizeof(double), sizeof(float), sizeof(int64_t), sizeof(int32_t), 1, 2};

@@ -10,11 +10,7 @@
  */
 #include "case_call.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * The memory is a list of blocks instead of an arena, because inputs are read in any order and the

@@ -20,9 +20,16 @@
  */
 #pragma once
 
-#include <jansson.h>
+/* The headers of C that nearly every adapter needs, once for all of them. */
+#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
 
 #include <rlcase/case.h>
 #include <rlcore/batch.h>

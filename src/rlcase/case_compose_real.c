@@ -4,7 +4,6 @@
  * Every factor of the composed loss is a separate result: if only the product of three ratios were
  * returned, a wrong one could not be identified.
  */
-#include <math.h>
 
 #include <rlcore/compose.h>
 

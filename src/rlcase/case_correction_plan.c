@@ -4,8 +4,6 @@
 
 #include "case_call.h"
 
-/* ---- `lineage core staleness_admission` ---- */
-
 /* A case contains several questions, so that it can show both sides of the limit. */
 void case_staleness_admission(struct case_call *call)
 {

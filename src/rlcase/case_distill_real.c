@@ -3,8 +3,6 @@
 
 #include "case_real.h"
 
-/* ---- `lineage core distill_cut` ---- */
-
 void case_distill_cut(struct case_call *call)
 {
     struct case_dim b = {0}, full = {0};

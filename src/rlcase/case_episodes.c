@@ -1,11 +1,7 @@
 /* case_episodes.c: `lineage core episode_starts`. */
 #include <rlcore/process.h>
 
-#include <string.h>
-
 #include "case_call.h"
-
-/* ---- `lineage core marginal_utility` ---- */
 
 void case_marginal_utility(struct case_call *call)
 {

@@ -6,8 +6,6 @@
  */
 #include <rlcore/algorithm.h>
 
-#include <stdio.h>
-
 #include "case_call.h"
 
 #define MAX_AGENTS 256

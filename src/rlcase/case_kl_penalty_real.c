@@ -1,5 +1,4 @@
 /* case_kl_penalty_real.c: `lineage core kl_penalty`. */
-#include <string.h>
 
 #include <rlcore/loss.h>
 

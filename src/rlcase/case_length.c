@@ -1,8 +1,6 @@
 /* case_length.c: `lineage core length_penalty` and `length_anchor`. */
 #include <rlcore/length.h>
 
-#include <math.h>
-
 #include "case_call.h"
 
 /*

@@ -1,9 +1,5 @@
 #include "case_options.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- A ragged list is stored as one flat array and the index where each row begins, like the core's
  * own ragged inputs. A matrix would need a padding value, but every number may be a reward.
  */

@@ -7,9 +7,6 @@
  */
 #include <rlcore/pack.h>
 
-#include <stdio.h>
-#include <string.h>
-
 #include "case_call.h"
 
 enum { MAX_WORKERS = 4096, MAX_TOKENS = 1 << 24 };

@@ -3,11 +3,7 @@
 
 #include <rlcore/offpolicy.h>
 
-#include <math.h>
-
 #include "case_real.h"
-
-/* ---- `lineage core opsm` ---- */
 
 static struct rl_opsm_options read_opsm(struct case_call *call)
 {

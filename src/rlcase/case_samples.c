@@ -1,8 +1,6 @@
 /* case_samples.c: `lineage core prime_streams`: one rollout with its advantages becomes samples. */
 #include <rlcore/samples.h>
 
-#include <stdio.h>
-
 #include "case_call.h"
 
 /* A case is one rollout, because mistakes are made in its branches and shared nodes. */

@@ -7,8 +7,6 @@
  */
 #include <rlcore/stream_loss.h>
 
-#include <string.h>
-
 #include "case_real.h"
 
 struct ragged {

@@ -12,8 +12,6 @@
 #include "case_real.h"
 #include "case_call.h"
 
-/* ---- `lineage core mask_tools` ---- */
-
 static void put_ids(struct case_call *call, const char *name, const int32_t *ids, size_t b, size_t t)
 {
     if (call->keeps_arrays) {

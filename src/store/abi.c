@@ -100,7 +100,6 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_range),
     SIZE(lineage_rate),
     SIZE(lineage_redaction),
-    SIZE(lineage_redactions),
     SIZE(lineage_remark),
     SIZE(lineage_render_options),
     SIZE(lineage_replica_group),

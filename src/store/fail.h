@@ -1,6 +1,14 @@
 /* fail.h: how every part of the store reports a failure. Every module may include this header. */
 #pragma once
 
+/* The headers of C that nearly every file of the store needs, once for all of them. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <lineage/status.h>
 
 /* Fills *err (if not NULL) and returns status. store_fail_errno appends ": strerror(errno)" and preserves errno, so

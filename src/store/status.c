@@ -1,8 +1,5 @@
 /* status.c: error texts, notices, and what every room asks of an open store. */
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fail.h"

@@ -11,10 +11,7 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "format/config.h"

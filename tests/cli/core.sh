@@ -1,5 +1,5 @@
 #!/bin/sh
-# core.sh: `lineage core` and `lineage append --batch`: numbers from the training core, and refused input.
+# core.sh: `lineage core`: numbers from the training core, and refused input.
 . "$SOURCE/tests/support/shell.sh"
 
 must_run core --list
@@ -176,42 +176,4 @@ must_fail 2 "filter has 0 lists for 1 trainable branches" core prime_streams str
 streams echo 1 '"advantage": 1, "role_weights": {"tool": -1}'
 must_fail 2 "weight of role 'tool' is -1" core prime_streams streams.json
 
-# The statistics in a row are those that the kernel computes for the batch's clip scale.
-batch=$SOURCE/fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json
-numbers()
-{
-    "$JSON_GET" "$1" <"$2" | tr -d '[]' | tr ',' '\n'
-}
-must_run core a2tgpo_advantage "$batch"
-scale=$(sed -n 's/^  "\([a-z_]*clip_scale\)": .*/\1/p' out)
-numbers "${scale:-clip_scale}" out >scales
-numbers inputs.response_mask "$batch" >mask
-must_equal "$(wc -l <mask)" "$(wc -l <scales)" "a clip scale per token"
-paste mask scales | awk '$1 { n++; x[n] = $2; sum += $2 }
-    END { mean = sum / n; for (i = 1; i <= n; i++) square += (x[i] - mean) ^ 2
-          printf "%.10f %.10f %.10f\n", mean, sqrt(square / n), sqrt(square / (n - 1)) }' >wanted
-
-must_run append --create --status keep --core-metric 1 --batch "$batch" --notes 'from a batch' --format json
-must_equal '{"alpha":0.3,"beta":0.5,"gamma":0.9}' "$(json params)"
-mean=$(printf '%.10f' "$(json ig_clip_scale_mean)")
-std=$(printf '%.10f' "$(json ig_clip_scale_std)")
-must_equal "$(cut -d' ' -f1 wanted)" "$mean" "mean of the clip scale"
-must_equal 1 "$(cut -d' ' -f2- wanted | tr ' ' '\n' | grep -cxF "$std")" "std of the clip scale"
-must_equal 3 "$(json turns.#)"
-json turns >turns
-rm -f lineage.db*
-must_run show 000 --format json
-must_equal "$(cat turns)" "$(json turns)" "turns read back from results.tsv"
-must_equal "$(cat turns)" "$(json info_gain telemetry/000.json)" "turns in the telemetry"
-must_run query --param ig_clip_scale_mean=1: --format json
-must_equal 1 "$(json '#')"
-must_run verify
-
-cp results.tsv before
-must_fail 2 "another value" append --status keep --core-metric 1 --batch "$batch" --notes 'alpha=0.7'
-printf '{"gamma": 1.0}' >bad.json
-must_fail 2 "bad.json" append --status keep --core-metric 1 --batch bad.json
-must_fail 2 "nowhere.json" append --status keep --core-metric 1 --batch nowhere.json
-must_match_file before results.tsv
-must_equal 000.json "$(ls telemetry)" "telemetry of refused rows"
 finish

@@ -15,8 +15,8 @@ soon()
 must_run append --create --status keep --core-metric 1
 mkfifo pipe
 for path in pipe /dev/zero; do
-    for command in 'append --json' 'append --status keep --core-metric 1 --telemetry' 'append --status keep --core-metric 1 --batch' \
-        'core a2tgpo_advantage' train 'night'; do
+    for command in 'append --json' 'append --status keep --core-metric 1 --telemetry' 'core a2tgpo_advantage' \
+        train 'night'; do
         # shellcheck disable=SC2086
         soon $command $path
         must_exit 2

@@ -28,55 +28,6 @@ must_run render -C shipped
 must_have out 'against exp_021: lr 1 → 2; code: `+1 -1 in train.py: clip gradients`'
 must_have shipped/report.html '<dt>code</dt><dd>+1 -1 in train.py: linear decay</dd>'
 
-# ---- does the decay help? ----
-
-# By the means, trials with the decay are better; by the four pairs that differ in nothing else, it made each one worse. The
-# figures are those of the rows, subtracted by hand.
-must_run compare -C shipped --code 003 --json
-must_equal '11 13 4 paired 3.0 unclear' \
-    "$(json variants.0.trials) $(json variants.1.trials) $(json variants.1.pairs) $(json variants.1.test) $(json variants.1.freedom) $(json variants.1.verdict)"
-must_equal '0.0272182' "$(json variants.1.difference | cut -c 1-9)"
-checks=$((checks + 1))
-json variants.1.low | awk '{ exit !($1 < -0.0056 && $1 > -0.0057) }' || fail "low: $(json variants.1.low)"
-must_equal '2' "$(json variants.0.left_out.failed)"
-cp out by-id
-# The digest of the diff, and a text of it, name the same change.
-digest=$("$LINEAGE" code -C shipped 003 --diffs --format tsv | sed -n '2s/\t.*//p' | cut -c 1-12)
-must_run compare -C shipped --code "$digest" --json
-must_match_file by-id out
-must_run compare -C shipped --code 'lr * (1 - step / STEPS)' --json
-must_equal '4 paired' "$(json variants.1.pairs) $(json variants.1.test)"
-# Few pairs: Welch's test of the means, and what else differs is named.
-must_run compare -C shipped --code 'speed = ' --json
-must_equal '17 7 1 welch better' "$(json variants.0.trials) $(json variants.1.trials) $(json variants.1.pairs) $(json variants.1.test) $(json variants.1.verdict)"
-awk -F'\t' 'NR > 1 && $10 != "" { x = $10; i = ($1 == "008" || $1 == "009" || $1 == "011" || $1 == "018" || $1 == "019" || $1 == "020" || $1 == "025")
-      n[i]++; s[i] += x; q[i] += x * x }
-    END { for (i = 0; i < 2; i++) { m[i] = s[i] / n[i]; v[i] = (q[i] - n[i] * m[i] * m[i]) / (n[i] - 1) / n[i] }
-          printf "%.5f %.2f\n", m[1] - m[0], (v[0] + v[1]) ^ 2 / (v[0] ^ 2 / (n[0] - 1) + v[1] ^ 2 / (n[1] - 1)) }' shipped/results.tsv >hand
-must_equal "$(cat hand)" "$(json variants.1.difference | awk '{ printf "%.5f", $1 }') $(json variants.1.freedom | awk '{ printf "%.2f", $1 }')"
-must_run compare -C shipped --code 'speed = '
-must_have out 'the change: '"'speed = ' in the files"
-must_have out '17 trials without it, 7 with it'
-must_have out '1 pair differs in nothing else, which is too few'
-must_have out 'also different, and perhaps the cause:'
-# A change that was taken back does not count: 019 replaced the momentum of 008.
-must_run compare -C shipped --code 008 --json
-must_equal '5' "$(json variants.1.trials)"
-must_run compare -C shipped --code 003 --param seed=2: --json
-must_equal '3 3 3' "$(json variants.0.trials) $(json variants.1.trials) $(json variants.1.pairs)"
-must_run compare -C shipped --code 003 --over seed --json
-must_equal '4 seed' "$(json variants.1.pairs) $(json over)"
-must_fail 2 'did not change its code' compare -C shipped --code 000
-must_fail 2 "no trial with stored code has 'no such words' in the files" compare -C shipped --code 'no such words'
-must_fail 2 'name no variants' compare -C shipped --code 003 --by lr
-must_fail 2 'name no variants' compare -C shipped --code 003 lr=1
-# A trial whose code is gone is on neither side.
-mv shipped/lineage_code/"$(tsv shipped 013 17 | sed -n 's/.*code \([0-9a-f]*\).*/\1/p')" gone
-run compare -C shipped --code 'lr * (1 - step / STEPS)' --json
-must_exit 0
-checks=$((checks + 1))
-[ "$(json variants.0.left_out.without_code)" -ge 1 ] || fail 'trials without code are not counted'
-
 # ---- the night again, killed at random ----
 
 command -v git >/dev/null && command -v python3 >/dev/null || { echo 'the night is not played again: no git or no python3' && finish; }

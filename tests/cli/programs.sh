@@ -85,8 +85,6 @@ must_fail 2 'No such file' night missing.json -C none
 must_run -C store best --format tsv
 must_equal 001 "$(sed -n 2p out | cut -f 1)"
 cp store/results.tsv before
-printf '{"inputs": {}}' >batch.json
-must_fail 3 'lineage-train, which is not installed' -C store append --status keep --core-metric 1 --batch batch.json
 must_match_file before store/results.tsv
 printf 'no program' >alone/lineage-train
 must_fail 3 'cannot run lineage-train' core --list

@@ -116,25 +116,15 @@ must_equal null "$(json passk.0.unbiased)"
 holds "$(json passk.0.beta) > 0 && $(json passk.0.beta) < $(json passk.3.beta)"
 
 # ---- several policies ----
-run passk tiny.json 000 -C t --samples 8 --k 1,8,100
-must_exit 2
-must_have err 'passk: --k 100 is above --samples 8'
 run passk tiny.json 000 -C t --samples 8 --k 1,8 --set start.warm_start.steps=40 --format json
 must_exit 0
 must_equal '4 1 1 8 8' "$(json '#') $(json 0.k) $(json 1.k) $(json 2.k) $(json 3.k)" "every k of every policy"
 must_equal '1 2 1 2' "$(json 0.rank) $(json 1.rank) $(json 2.rank) $(json 3.rank)"
-must_equal 'null null' "$(json 0.behind) $(json 0.behind_low)"
-holds "$(json 0.passk) - $(json 1.passk) + $(json 1.behind) < 1e-9 && $(json 1.passk) - $(json 0.passk) - $(json 1.behind) < 1e-9"
 holds "$(json 0.low) < $(json 0.passk) && $(json 0.passk) < $(json 0.high)"
-holds "$(json 1.behind_low) < $(json 1.behind) && $(json 1.behind) < $(json 1.behind_high)"
-best=$(json 0.passk)
 must_equal 000 "$(json 0.policy)" "the warm start is worse"
-run passk 000 -C t --samples 8 --k 1 --format json
-holds "$(json passk.0.unbiased) - $best < 1e-9 && $best - $(json passk.0.unbiased) < 1e-9"
 run passk 000 000 -C t --samples 4 --k 1,4 --questions 16
 must_exit 0
 must_equal 4 "$(grep -c '^ *[14]  *[12]  000 ' out)"
-must_fail 2 'only with --select' passk 000 000 -C t --dynamic
 must_fail 2 'different questions' passk 000 hop.json -C t --samples 2 --k 1 --set start.warm_start.steps=0
 
 # ---- selection ----
@@ -189,7 +179,7 @@ must_fail 2 'does not work with --dynamic' passk 000 -C t --select --dynamic --e
 must_fail 2 "beta or bernoulli, not 'x'" passk 000 -C t --select --estimate x
 must_fail 2 '--samples does not work with --counts' passk --select --counts counts.csv --samples 4
 must_fail 2 'a policy does not work with --counts' passk 000 -C t --select --counts counts.csv
-must_fail 2 'needs a RECIPE' passk --select
+must_fail 2 'needs a RECIPE' passk
 must_fail 2 '--enough needs --dynamic' passk 000 -C t --enough 1
 refused_table() { # MESSAGE LINE...
     message=$1

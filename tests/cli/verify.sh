@@ -30,7 +30,7 @@ sound
 must_run verify
 must_equal "checked: 3 rows, the mirror, digests up to record 0 of 4, 0 snapshots, 0 telemetry files, 0 trials in the outbox, \
 0 claims in the queue; not known: whether records 1 to 4, which have no digest yet, were changed; whether rows were changed \
-together with their digests (lineage sign, or verify --head)" "$(cat out)"
+together with their digests (verify --head)" "$(cat out)"
 # A claim is a file that a process locks. Anything else in its place was not put there by a worker.
 mkdir -p checkpoints && : >checkpoints/0123456789abcdef.claim
 must_run verify

@@ -53,12 +53,9 @@ must_have out judged
 first=$(wc -l <requests)
 [ "$first" -gt 0 ] || fail 'nobody was asked'
 
-# What the judge wrote is kept with its flags, and the page shows it beside each step.
+# What the judge wrote is kept with its flags.
 must_have store/judge-cache.jsonl '"analysis":["'
 must_have store/judge-cache.jsonl '"shown":{"task"'
-must_run report -C store
-must_have store/report.html '<h2 id="s0-judged">Judged attempts</h2>'
-must_have store/report.html '<th scope="col">analysis</th>'
 
 # Repeating the trial gives the same answers without a request.
 must_run train judged.json -C store -q

@@ -58,8 +58,6 @@ must_run code 002 -C "$uri" prog.sh
 must_equal 'x=2' "$(head -n 1 out)"
 must_run diff 002 -C "$uri"
 must_have out '+x=2'
-must_run compare -C "$uri" --code 001 --json
-must_equal '2 1' "$(json variants.0.trials) $(json variants.1.trials)"
 
 # Cleaning keeps code, however old it is.
 server_sql code "UPDATE lineage.blob SET made = made - interval '9 days'; UPDATE lineage.chunk SET used = used - interval '9 days'" >/dev/null

@@ -1,6 +1,5 @@
 #!/bin/sh
-# submit.sh: `night --submit`: what it prints and refuses; Slurm with its daemons on this machine, preemption included; ssh
-# with a stand-in; and the objects of Kubernetes, read by its Python client, which knows their schema.
+# submit.sh: `night --submit`: what it prints and refuses, and Slurm with its daemons on this machine, preemption included.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
@@ -41,27 +40,19 @@ printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_secon
 must_fail 2 'a directory, which only processes of one machine can share' night sweep.json -C store --submit slurm --print
 [ ! -e store ] || fail 'a refused submission made a store'
 must_fail 2 'has a password' night sweep.json -C postgres://a:secret@db/trials/x --submit slurm --print
-must_fail 2 'use slurm, kubernetes or ssh' night sweep.json -C "$db" --submit pbs
+must_fail 2 'use slurm;' night sweep.json -C "$db" --submit pbs
 must_fail 2 'need --submit' night sweep.json -C "$db" --workers 3
-must_fail 2 'needs --image' night sweep.json -C "$db" --submit kubernetes
-must_fail 2 'needs --hosts' night sweep.json -C "$db" --submit ssh
-must_fail 2 '--hosts is for --submit ssh' night sweep.json -C "$db" --submit slurm --hosts a
-must_fail 2 'one worker on each host' night sweep.json -C "$db" --submit ssh --hosts a --workers 2
-must_fail 2 'is not the name of a machine' night sweep.json -C "$db" --submit ssh --hosts 'a,-oProxyCommand=x'
-must_fail 2 'is not the name of a machine' night sweep.json -C "$db" --submit ssh --hosts 'a,$(touch x)'
 must_fail 2 'give an option of sbatch' night sweep.json -C "$db" --submit slurm --scheduler-option "--comment=x
 touch y"
 must_fail 2 'use 1 to 10000' night sweep.json -C "$db" --submit slurm --workers 0
 must_fail 2 'exclude each other' night sweep.json -C "$db" --submit slurm --retry crash
 
-# ---- the texts that are shipped ----
+# ---- the text that is shipped ----
 
 example=$SOURCE/tests/examples
 cp "$example/regression.json" .
 must_run night regression.json -C postgres://db.example/trials/regression --submit slurm --workers 8 --gpus 1 --scheduler-option --partition=gpu --print
 must_match_file "$example/regression.slurm.sh" out
-must_run night regression.json -C postgres://db.example/trials/regression --submit kubernetes --workers 8 --gpus 1 --image registry.example/trials:1 --print
-must_match_file "$example/regression.kubernetes.json" out
 
 # ---- the scheduler is missing ----
 
@@ -70,68 +61,8 @@ must_equal 3 "$(PATH=$PWD/bin "$LINEAGE" night sweep.json -C "$db" --submit slur
 must_have err 'cannot run sbatch'
 must_equal 0 "$(server_sql trials "SELECT count(*) FROM lineage.record WHERE bytes LIKE '%key%'" 2>/dev/null || echo 0)"
 
-# ---- Kubernetes: its client knows the names and types of all fields ----
-
-cat >objects.py <<'END'
-import json, sys
-from kubernetes import client
-
-class Answer:  # what the client expects of a response
-    def __init__(self, value):
-        self.data = json.dumps(value)
-
-api = client.ApiClient()
-listed = json.load(sys.stdin)
-assert listed["kind"] == "List" and listed["apiVersion"] == "v1"
-for item in listed["items"]:
-    known = api.deserialize(Answer(item), {"Job": "V1Job", "ConfigMap": "V1ConfigMap"}[item["kind"]])
-    back = api.sanitize_for_serialization(known)
-    assert back == item, f"fields that Kubernetes does not know:\n{item}\n{back}"
-config, job = listed["items"]
-mounted = {i["path"]: config["data"][i["key"]] for i in job["spec"]["template"]["spec"]["volumes"][0]["configMap"]["items"]}
-json.dump(mounted, open("mounted.json", "w"))
-json.dump(job["spec"]["template"]["spec"]["containers"][0]["command"], open("command.json", "w"))
-print(job["spec"]["parallelism"], job["spec"].get("activeDeadlineSeconds"), job["metadata"]["name"])
-END
-must_run night sweep.json -C "$db" --submit kubernetes --workers 3 --image x:1 --hours 2 --require 'peak<=3' --print
-cp out job.json
-if /usr/bin/python3 -c 'import kubernetes' 2>/dev/null; then
-    /usr/bin/python3 objects.py <job.json >out 2>err || fail "the objects: $(tail -n 3 err)"
-    must_equal '3 7800' "$(cut -d ' ' -f 1,2 out)"
-    checks=$((checks + 1))
-    python3 -c '
-import json
-files = json.load(open("mounted.json"))
-assert json.loads(files["sweep.json"]) == json.load(open("sweep.json"))
-assert files["train.sh"] == open("train.sh").read()
-assert json.load(open("command.json"))[:3] == ["lineage", "night", "/sweep/sweep.json"]
-assert json.load(open("command.json"))[-2:] == ["--hours", "2"]' || fail 'what the pods get'
-    sed 's/"backoffLimit"/"backofLimit"/' job.json | /usr/bin/python3 objects.py >out 2>err && fail 'a misspelt field passes, so the test shows nothing'
-else
-    echo 'left out: the schema of Kubernetes (Debian: python3-kubernetes)'
-fi
-
-# ---- ssh: a stand-in runs the line here ----
-
-cat >bin/ssh <<'END'
-#!/bin/sh
-[ "$1" = -n ] || exit 9
-echo "$2" >>hosts
-exec sh -c "$3"
-END
-chmod +x bin/ssh
 touch first # no trial waits
-last='night --submit ssh'
-PATH=$PWD/bin:$PATH "$LINEAGE" night sweep.json -C "$db" --submit ssh --hosts a,b@c >out 2>err </dev/null
-status=$?
-must_exit 0
-must_equal 'a b@c' "$(echo $(cat hosts))"
 rows() { "$LINEAGE" query -C "$db" --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort; }
-tries=0
-until [ "$(cat lineage-my-sweep-*-a.log lineage-my-sweep-*-b@c.log 2>/dev/null | grep -c 'all 6 trials have their rows')" -eq 2 ] || [ $tries -gt 600 ]; do
-    tries=$((tries + 1)) && sleep 0.1
-done
-must_equal 6 "$(rows)" "by ssh: $(tail -n 2 lineage-my-sweep-*.log)"
 
 # ---- Slurm ----
 

@@ -9,8 +9,6 @@
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
-#include <math.h>
-
 void rl_a2tgpo_options_init(struct rl_a2tgpo_options *options)
 {
     *options = (struct rl_a2tgpo_options){

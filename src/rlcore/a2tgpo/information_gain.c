@@ -1,8 +1,6 @@
 /* information_gain.c: the value of a turn: how much it raised the probability of the true answer. */
 #include "a2tgpo/a2tgpo_internal.h"
 
-#include <math.h>
-
 /*
  * The product of the probabilities of a long answer underflows and shrinks with every token, so its
  * gain would measure the length of the answer. The geometric mean avoids both. The sum stays in

@@ -3,8 +3,6 @@
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
-#include <math.h>
-
 /*
  * 2 sigmoid(z) - 1 equals tanh(z / 2), which keeps its digits near 0. It widens the clip range of
  * turns that informed more than their peers by up to beta, and narrows that of the other turns by

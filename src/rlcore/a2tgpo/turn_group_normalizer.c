@@ -5,8 +5,6 @@
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
-#include <math.h>
-
 /*
  * The set that a turn belongs to, as an index. Outcomes are set 0 in every form. With cells, set k
  * + 1 holds turn k of all rollouts.

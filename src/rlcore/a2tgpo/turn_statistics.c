@@ -3,8 +3,6 @@
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
-#include <math.h>
-
 enum rl_status rl_turn_statistics(const struct rl_turns *turns, const double *values, struct rl_turn_stat *stats, size_t n_stats,
                                   size_t *n_indices, struct rl_error *err)
 {

@@ -4,8 +4,6 @@
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
-#include <math.h>
-
 /*
  * The standard deviation of a sum of n independent gains grows with sqrt(n). Without the division
  * early turns would have larger advantages only because more turns follow them. The outcome turn is

@@ -3,10 +3,6 @@
  */
 #include "a2tgpo/a2tgpo_internal.h"
 
-#include <math.h>
-
-#include <math.h>
-
 enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *values, const double *out, struct rl_error *err)
 {
     if (!turns || (turns->n_rows && !turns->start))

@@ -2,7 +2,6 @@
  * adca_advantage_real.c: the parts of ADCA-GRPO that read or write tokens: outcomes, and step
  * values at their tokens.
  */
-#include <math.h>
 
 #include "adca/adca_internal.h"
 #include "support/real.h"

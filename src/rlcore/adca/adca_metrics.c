@@ -5,7 +5,6 @@
  * only before normalisation. Names and definitions are those of the reference's log, including its
  * small additions of 1e-12, so that curves of both can be compared.
  */
-#include <math.h>
 
 #include "adca/adca_internal.h"
 

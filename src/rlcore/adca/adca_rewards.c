@@ -6,7 +6,6 @@
  * calls nearly every step GOOD would shift the mean of the outcomes, and rows would be rewarded for
  * their number of steps.
  */
-#include <math.h>
 
 #include "adca/adca_internal.h"
 

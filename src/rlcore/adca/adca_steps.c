@@ -4,8 +4,6 @@
  */
 #include <rlcore/adca.h>
 
-#include <math.h>
-
 #include "support/grid.h"
 #include "support/scratch.h"
 

@@ -7,9 +7,6 @@
  */
 #include <rlcore/group_advantage.h>
 
-#include <math.h>
-#include <string.h>
-
 #include "support/scratch.h"
 
 /* A missing name equals the empty name, so that environments with one agent need not name it. */

@@ -8,8 +8,6 @@
  */
 #include "advantage/outcome_estimators.h"
 
-#include <math.h>
-
 void rl_outcome_options_init(struct rl_outcome_options *options)
 {
     *options = (struct rl_outcome_options){RL_GRPO, true, 1e-6};

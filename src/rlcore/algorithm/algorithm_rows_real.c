@@ -3,9 +3,6 @@
  * functions here correspond to kinds of kernels; algorithm_table.c says which algorithm uses which.
  */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <rlcore/adca.h>
 #include <rlcore/advantage.h>

@@ -11,9 +11,6 @@
  */
 #include "algorithm/algorithm_code.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <rlcore/advantage.h>
 
 #include "support/fail.h"

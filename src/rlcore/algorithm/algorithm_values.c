@@ -7,8 +7,6 @@
  */
 #include "algorithm/algorithm_code.h"
 
-#include <math.h>
-
 #include "support/fail.h"
 
 enum rl_status rl_values_grpo(const struct rl_trace *traces, size_t n, const struct rl_algorithm_options *options, double *values,

@@ -7,8 +7,6 @@
  * Measuring and cutting are two calls because the caller allocates: the first returns the sizes;
  * the second fills the arrays and checks again, because the trees may have changed.
  */
-#include <math.h>
-#include <string.h>
 
 #include "algorithm/samples_internal.h"
 

@@ -4,8 +4,6 @@
  * The answers of tools are part of the sequence anyway. Predicting them costs no extra forward pass
  * and teaches the consequences of an action.
  */
-#include <math.h>
-#include <string.h>
 
 #include "algorithm/samples_internal.h"
 

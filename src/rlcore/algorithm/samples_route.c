@@ -3,8 +3,6 @@
  * instead of written as zeros, so that the trainer knows which components a batch has and takes no
  * means over tokens that never took part.
  */
-#include <math.h>
-#include <string.h>
 
 #include "algorithm/samples_internal.h"
 

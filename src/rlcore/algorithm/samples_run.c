@@ -4,8 +4,6 @@
  * Advantages and streams can be computed in one call (run) or two (credit, route). Between the two
  * a caller may filter or rescale the advantages, or compute them itself.
  */
-#include <math.h>
-#include <string.h>
 
 #include "algorithm/algorithm_code.h"
 #include "algorithm/samples_internal.h"

@@ -4,9 +4,6 @@
  */
 #include <rlcore/compose.h>
 
-#include <math.h>
-#include <string.h>
-
 #include "compose/compose_internal.h"
 #include "support/grid.h"
 

@@ -12,8 +12,6 @@
  */
 #include <rlcore/compose.h>
 
-#include <string.h>
-
 #include "compose/compose_internal.h"
 #include "correction/correction_internal.h"
 #include "support/real.h"

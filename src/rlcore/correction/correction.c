@@ -7,8 +7,6 @@
  */
 #include "correction/correction_internal.h"
 
-#include <math.h>
-
 static struct rl_correction_memory take(struct rl_scratch *s, size_t n_rows)
 {
     struct rl_correction_memory m;

@@ -7,8 +7,6 @@
  */
 #include <rlcore/correction_plan.h>
 
-#include <math.h>
-
 #include "support/scratch.h"
 
 static struct rl_advice advise(bool needed, const char *why, const char *why_not)

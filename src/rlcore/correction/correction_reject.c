@@ -5,10 +5,6 @@
  * Weights limit how much a sample counts; rejection decides whether it counts at all. Even with a
  * capped weight, a sample that the trained policy would never produce still pulls towards itself.
  */
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "correction/correction_internal.h"
 #include "support/metrics.h"

@@ -5,8 +5,6 @@
  * estimator. Metrics are computed before truncation, because afterwards they would not show what
  * the cap cut; is_applied measures the truncated weights instead, as verl does since 0.8.
  */
-#include <math.h>
-#include <string.h>
 
 #include "correction/correction_internal.h"
 #include "support/metrics.h"

@@ -5,7 +5,6 @@
  * Usually the two policies should be equal, so every sum is taken over differences from agreement,
  * which keep their digits: k3 as r - 1 - l and not as a difference of two means.
  */
-#include <math.h>
 
 #include "correction/correction_internal.h"
 #include "support/metrics.h"

@@ -7,9 +7,6 @@
  */
 #include <rlcore/offpolicy.h>
 
-#include <math.h>
-#include <string.h>
-
 #include "correction/correction_internal.h"
 #include "support/scratch.h"
 #include "support/real.h"

@@ -6,10 +6,6 @@
  */
 #include "correction/rejection_options.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/scratch.h"
 
 static const struct rl_rejection known[] = {

@@ -7,8 +7,6 @@
  */
 #include "diagnostics/diagnostics_internal.h"
 
-#include <math.h>
-
 #include "support/sort.h"
 #include "support/vexp.h"
 

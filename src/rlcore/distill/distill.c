@@ -7,8 +7,6 @@
  */
 #include <rlcore/distill.h>
 
-#include <string.h>
-
 #include "support/scratch.h"
 
 static const char *text(const char *fingerprint)

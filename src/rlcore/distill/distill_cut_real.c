@@ -4,8 +4,6 @@
  */
 #include <rlcore/distill.h>
 
-#include <string.h>
-
 #include "support/scratch.h"
 #include "support/real.h"
 

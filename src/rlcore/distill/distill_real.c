@@ -7,8 +7,6 @@
  */
 #include <rlcore/distill.h>
 
-#include <math.h>
-
 #include "support/groups.h"
 #include "support/scratch.h"
 #include "support/real.h"

@@ -6,11 +6,6 @@
  */
 #include <rlcore/envelope.h>
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/scratch.h"
 
 const char *rl_envelope_part_name(enum rl_envelope_part part)

@@ -7,8 +7,6 @@
  */
 #include <rlcore/length.h>
 
-#include <math.h>
-
 #include "support/groups.h"
 
 static enum rl_status check_rows(size_t n, const double *rewards, const double *lengths, struct rl_error *err)

@@ -138,8 +138,6 @@ enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, c
     return poisoned ? explain(log_prob, ref_log_prob, n, err) : RL_OK;
 }
 
-/* ---- tokens of a batch ---- */
-
 struct token_kl {
     struct rl_grid batch;
     enum rl_kl kind;

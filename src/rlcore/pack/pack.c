@@ -7,10 +7,6 @@
  */
 #include <rlcore/pack.h>
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "support/scratch.h"
 
 /* Divides weighted items into parts of equal count and nearly equal load: largest

@@ -1,8 +1,6 @@
 /* passk.c: pass@k from counts and from a Beta distribution of pass rates; pass@k as reward. */
 #include <rlcore/passk.h>
 
-#include <math.h>
-
 #include "support/scratch.h"
 
 static enum rl_status check_counts(size_t n_problems, const int64_t *n, const int64_t *c, int64_t least, struct rl_error *err)

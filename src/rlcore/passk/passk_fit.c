@@ -5,9 +5,6 @@
  */
 #include <rlcore/passk.h>
 
-#include <math.h>
-#include <stdbool.h>
-
 #include "support/scratch.h"
 
 /* Beyond this logarithm alpha or beta diverges: the likelihood has no maximum. */

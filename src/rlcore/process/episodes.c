@@ -7,10 +7,6 @@
  */
 #include <rlcore/process.h>
 
-#include <math.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "support/scratch.h"
 
 /*

@@ -8,8 +8,6 @@
  */
 #include <rlcore/process.h>
 
-#include <stdbool.h>
-
 #include "support/groups.h"
 #include "support/real.h"
 

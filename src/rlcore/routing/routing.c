@@ -6,9 +6,6 @@
  */
 #include <rlcore/routing.h>
 
-#include <math.h>
-#include <string.h>
-
 #include "support/grid.h"
 #include "support/loops.h"
 #include "support/scratch.h"

@@ -7,8 +7,6 @@
  */
 #include <rlcore/stream_loss.h>
 
-#include <math.h>
-
 #include "stream/stream_internal.h"
 
 /* The contribution of one sequence. */

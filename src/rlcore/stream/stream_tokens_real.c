@@ -6,7 +6,6 @@
  * simplest form of the definition and the place that names a bad value. The wide loops are tested
  * against it.
  */
-#include <math.h>
 
 #include "stream/stream_internal.h"
 

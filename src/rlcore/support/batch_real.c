@@ -2,7 +2,6 @@
  * batch_real.c: checks that an array of reals is finite. Only an array that fails is searched for
  * the index.
  */
-#include <stdbool.h>
 
 #include <rlcore/batch.h>
 

@@ -1,7 +1,14 @@
 /* fail.h: how functions of the core report errors. */
 #pragma once
 
+/* The headers of C that nearly every file of the core needs, once for all of them. */
+#include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <rlcore/status.h>
 

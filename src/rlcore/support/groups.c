@@ -7,8 +7,6 @@
  */
 #include "support/groups.h"
 
-#include <string.h>
-
 struct rl_groups rl_groups_take(struct rl_scratch *s, size_t n_rows)
 {
     return (struct rl_groups){.n_rows = n_rows,

@@ -1,9 +1,6 @@
 #include <rlcore/level.h>
 
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/fail.h"
 

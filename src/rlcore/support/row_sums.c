@@ -6,8 +6,6 @@
  */
 #include "support/row_sums.h"
 
-#include <math.h>
-
 struct totals {
     size_t tokens, rows; /* response tokens, and rows that have any */
 };

@@ -6,8 +6,6 @@
  */
 #include "support/scratch.h"
 
-#include <stdint.h>
-
 /* The alignment is a cache line, because different threads write neighbouring blocks. */
 #define SCRATCH_ALIGN 64u
 

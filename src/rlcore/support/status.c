@@ -7,7 +7,6 @@
 #include "support/fail.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 const char *rl_status_text(enum rl_status status)
 {

@@ -1,9 +1,6 @@
 #include "acknowledged.h"
 
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 
@@ -107,8 +104,6 @@ static void copy_rest(int fd, uint64_t size, struct log *log, uint64_t end)
     }
     buf_release(&piece);
 }
-
-/* ---- which rows are gone ---- */
 
 /* Calls each(context, id, record) for each row. The first record is the header. */
 typedef bool each_row_fn(void *context, const char *id, const struct tsv_record *record);
@@ -236,8 +231,6 @@ bool acknowledged_settings(struct lineage_store *store, struct buf *text)
     return found;
 }
 
-/* ---- writing ---- */
-
 /* The settings and the path go with the rows: they make the store again if its whole directory is gone. */
 static void copy_settings(const struct lineage_store *store, int place, bool is_new)
 {
@@ -294,8 +287,6 @@ void acknowledged_renew(struct lineage_store *store)
     }
     fs_close(place);
 }
-
-/* ---- a store that is gone ---- */
 
 static bool count_row(void *context, const char *id, const struct tsv_record *record)
 {

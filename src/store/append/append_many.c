@@ -6,10 +6,6 @@
  */
 #include "appending.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "outbox_request.h"

@@ -9,8 +9,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/time.h>

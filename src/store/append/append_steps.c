@@ -2,7 +2,6 @@
 #include "appending.h"
 
 #include <math.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/voids.h>

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err, const char *format,
                                           ...)

@@ -7,10 +7,6 @@
  */
 #include "catch_up.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../format/id.h"
 #include "../internal.h"
 #include "../log/log.h"

@@ -11,8 +11,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>

@@ -9,8 +9,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -66,8 +64,6 @@ static bool read_label(enum lineage_label *label, const struct tsv_cell *cell)
         }
     return lineage_label_parse(label, text);
 }
-
-/* ---- the header ---- */
 
 static int find(const struct converting *c, const char *name)
 {
@@ -154,8 +150,6 @@ static enum lineage_status take_header(struct converting *c, const struct tsv_ce
     buf_puts(&c->out, c->parent < 0 ? "\tparent_exp\n" : "\n");
     return LINEAGE_OK;
 }
-
-/* ---- a row ---- */
 
 static const char *format_id(struct converting *c, const char *prefix, const char *id, size_t n)
 {
@@ -275,8 +269,6 @@ static enum lineage_status take_row(struct converting *c, const struct tsv_cell 
     c->rows++;
     return LINEAGE_OK;
 }
-
-/* ---- the log ---- */
 
 static char delimiter_of(const struct buf *bytes)
 {

@@ -7,8 +7,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -285,8 +283,6 @@ enum lineage_status lineage_insight_append(struct lineage_store *store, const st
                   (json_int_t)insight->supersedes, "rows", (json_int_t)rows);
     return json_lines_append(store, PLACE_INSIGHTS, json, "n", number, err);
 }
-
-/* ---- reading ---- */
 
 /* All lines are read first, because a later line may supersede an insight. */
 struct kept_lines {

@@ -11,10 +11,7 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <stdint.h>
 
 #include "../files/fs.h"
 #include "../files/telemetry.h"
@@ -154,8 +151,6 @@ static enum lineage_status appending_next(struct appending *a, bool *done, struc
     return status;
 }
 
-/* ---- files beside the row ------------------------------------------------------------------------------------------ */
-
 /* Renames the copy of the snapshot that waits for delivery, so that no clean-up removes it. */
 static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_error *err)
 {
@@ -168,8 +163,6 @@ static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_e
         json_object_set_new(a->request->about, "snapshot", json_string(path));
     return status;
 }
-
-/* ---- appending ----------------------------------------------------------------------------------------------------- */
 
 /* After a commit whose confirmation was lost, reads the row from the log: it is the last record that was added with the
  * request's number. */

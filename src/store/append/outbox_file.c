@@ -1,10 +1,6 @@
 #include "outbox_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -187,8 +183,6 @@ static enum lineage_status read_request(const struct outbox_file *file, enum req
     free(bytes);
     return status;
 }
-
-/* ---- all of them ---- */
 
 struct names {
     char (*at)[OUTBOX_NAME_MAX];

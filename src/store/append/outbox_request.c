@@ -1,12 +1,9 @@
 /* outbox_request.c: a request of the outbox: its number, its file, and the files of its trial. */
 #include "outbox_request.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <sha2.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>

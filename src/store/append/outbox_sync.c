@@ -1,8 +1,4 @@
 /* outbox_sync.c: delivers the requests of the outbox. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "../log/log.h"

@@ -8,9 +8,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <dirent.h>
 #include <sys/stat.h>
@@ -367,7 +364,7 @@ done:
     return status;
 }
 
-/* ----  The file has one JSON object per line, bound to user, machine and server like a request of the  ---- */
+/* ---- the file of receipts ---- */
 
 /* Limits of the file and of the files beside it. When one is exceeded, the older half goes, or the oldest files. */
 #define FILE_BYTES_MAX ((size_t)64 << 20)

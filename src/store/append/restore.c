@@ -7,8 +7,6 @@
 #include <lineage/store.h>
 #include <lineage/verify.h>
 
-#include <string.h>
-
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../mirror/mirror.h"

@@ -1,8 +1,6 @@
 /* voids.c: rows that void a trial, or take that back. */
 #include <lineage/voids.h>
 
-#include <string.h>
-
 #include <lineage/query.h>
 #include <lineage/text.h>
 
@@ -36,8 +34,6 @@ enum lineage_status lineage_voids_read(struct lineage_store *store, const char *
     struct reading reading = {store, exp_id, visit, context, 0};
     return mirror_ask(store->mirror, ask_voids, &reading, err);
 }
-
-/* ---- appending ---- */
 
 struct known {
     bool is_void;

@@ -1,7 +1,5 @@
 /* blobs.c: decides which stores have blobs and which files can be blobs. */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"
@@ -70,8 +68,6 @@ enum lineage_status lineage_blob_get(struct lineage_store *store, const char *na
     fs_close(lock);
     return status;
 }
-
-/* ---- removing blobs that are not needed ---- */
 
 static void add_name(void *context, const struct lineage_trial *trial)
 {

@@ -6,14 +6,10 @@
  * come last, so that no entry is created through a link. The server checks each chunk when it is stored, and names a
  * blob only when all its chunks exist. Chunks are checked again here when they are fetched.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <sha2.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -83,8 +79,6 @@ static const char *digest_of(char out[DIGEST_MAX], const unsigned char *bytes, s
     SHA256Data(bytes, n, out + 2);
     return out;
 }
-
-/* ---- sending ---- */
 
 /* A chunk that the server already has is not sent. Most chunks of a snapshot are the same as in the parent's
  * snapshot. */
@@ -207,8 +201,6 @@ enum lineage_status blobs_send(struct lineage_store *store, const char *path, co
     close_carrier(&c);
     return status;
 }
-
-/* ---- bringing ---- */
 
 static unsigned digit(char d)
 {

@@ -1,10 +1,6 @@
 #include "code_offer.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../blobs/blobs.h"
 #include "../files/fs.h"

@@ -4,11 +4,7 @@
  * The objects are written before the trial starts, and the row names them afterwards. A kill in between leaves objects
  * that no row names; they take little room, and the trial that runs again uses them.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "code_objects.h"

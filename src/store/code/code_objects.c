@@ -1,10 +1,7 @@
 #include "code_objects.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sha2.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <lineage/blobs.h>
 

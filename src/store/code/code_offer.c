@@ -1,7 +1,5 @@
 #include "code_offer.h"
 
-#include <stdio.h>
-
 #include <lineage/blobs.h>
 #include <lineage/code.h>
 

@@ -1,8 +1,5 @@
 /* code_read.c: reads the code of a trial, and writes it into a directory. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 
@@ -171,8 +168,6 @@ enum lineage_status lineage_code_diff(char **text, size_t *length, struct lineag
     lineage_code_release(&code);
     return status;
 }
-
-/* ---- writing it into a directory ---- */
 
 /* Opens the directory of a file below `dir`, and makes missing ones. *name becomes the last part of the path. */
 static int open_parent(int dir, const char **name)

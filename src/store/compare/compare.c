@@ -9,14 +9,10 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../internal.h"
 #include "../statistics/student.h"
 #include "variants.h"
-
-/* ---- the statistics of paired differences ---- */
 
 /* Mean and standard deviation (n - 1) of values[0..n); the mean is absent for n = 0, the deviation for n < 2.
  * Divides by n - 1, because the mean is estimated from the same values; for one value the deviation is absent instead
@@ -60,27 +56,6 @@ static void paired_test(struct lineage_variant *v, const double *differences, si
      * pairs and alpha 0.05, the factor is 12.7 instead of the normal distribution's 1.96. */
     v->error = (struct lineage_number){true, v->difference_std.value / sqrt((double)n)};
     v->freedom = (struct lineage_number){true, (double)(n - 1)};
-    test(v, confidence);
-}
-
-/* Sets the variant's difference to the baseline, interval and p from their means and deviations, which are those of
- * independent trials.
- * The spreads of the two sides may differ, and so may their sizes (Welch 1947). */
-static void paired_welch(struct lineage_variant *v, const struct lineage_variant *baseline, double scale, double confidence)
-{
-    double n = (double)v->n_seeds, m = (double)baseline->n_seeds;
-    if (!v->mean.present || !baseline->mean.present)
-        return;
-    v->welch = true;
-    v->difference = (struct lineage_number){true, v->mean.value - baseline->mean.value};
-    v->difference_std = (struct lineage_number){0};
-    if (!v->std.present || !baseline->std.present)
-        return;
-    double a = v->std.value * v->std.value / n, b = baseline->std.value * baseline->std.value / m;
-    if (!(sqrt(a + b) > 8 * DBL_EPSILON * scale))
-        return;
-    v->error = (struct lineage_number){true, sqrt(a + b)};
-    v->freedom = (struct lineage_number){true, (a + b) * (a + b) / (a * a / (n - 1) + b * b / (m - 1))};
     test(v, confidence);
 }
 
@@ -139,25 +114,14 @@ static size_t pair_up(const struct group *baseline, const struct group *g, doubl
     return n;
 }
 
-static double largest(const struct group *g)
-{
-    double most = 0;
-    for (size_t i = 0; i < g->n_seen; i++)
-        most = fmax(most, fabs(g->seen[i].score));
-    return most;
-}
-
 /* The number of pairs is not known in advance, so the scratch array has the largest possible size. */
-static enum lineage_status test_group(const struct group *baseline, struct group *g, double confidence, bool by_code,
-                                      struct lineage_error *err)
+static enum lineage_status test_group(const struct group *baseline, struct group *g, double confidence, struct lineage_error *err)
 {
     double scale, *differences = calloc(g->n_seen + 1, sizeof *differences);
     if (!differences)
         return store_no_memory(err);
     size_t n = pair_up(baseline, g, differences, &scale);
     paired_test(&g->variant, differences, n, scale, confidence);
-    if (by_code && !g->variant.p.present)
-        paired_welch(&g->variant, &baseline->variant, fmax(largest(baseline), largest(g)), confidence);
     g->variant.unpaired = baseline->n_seen + g->n_seen - 2 * n;
     free(differences);
     return LINEAGE_OK;
@@ -175,8 +139,6 @@ static enum lineage_status describe(struct group *g, struct lineage_error *err)
     free(scores);
     return LINEAGE_OK;
 }
-
-/* ---- what else differs ---- */
 
 static const struct lineage_variant_setting *find_setting(const struct lineage_variant *v, const char *name)
 {
@@ -238,8 +200,6 @@ static enum lineage_status list_confounded(const struct comparing *c, struct lin
     return LINEAGE_OK;
 }
 
-/* ---- the whole ---- */
-
 /* Names are in the arena already; this function copies the variants there too. Intervals and p values are adjusted
  * after all tests, because both corrections depend on the number of tests. */
 static enum lineage_status give(const struct comparing *c, struct lineage_comparison *out, struct lineage_error *err)
@@ -251,9 +211,7 @@ static enum lineage_status give(const struct comparing *c, struct lineage_compar
     for (size_t i = 0; i < c->n; i++)
         out->variants[i] = c->groups[i].variant;
     out->n_tests = paired_adjust(out->variants, out->n_variants, out->confidence);
-    /* Pairs of trials that differ in the change alone leave no other cause. */
-    bool alone = c->factor && !c->options->over && !out->variants[1].welch;
-    return alone ? LINEAGE_OK : list_confounded(c, out, err);
+    return list_confounded(c, out, err);
 }
 
 /* Without this check, a store whose trials have no seed would give empty variants, as if none had been run. */
@@ -278,7 +236,7 @@ static enum lineage_status compare(struct comparing *c, struct lineage_compariso
     for (size_t i = 0; status == LINEAGE_OK && i < c->n; i++)
         status = describe(&c->groups[i], err);
     for (size_t i = 1; status == LINEAGE_OK && i < c->n; i++)
-        status = test_group(&c->groups[0], &c->groups[i], out->confidence, c->factor != NULL, err);
+        status = test_group(&c->groups[0], &c->groups[i], out->confidence, err);
     return status == LINEAGE_OK ? give(c, out, err) : status;
 }
 
@@ -294,20 +252,7 @@ enum lineage_status lineage_compare(struct lineage_store *store, const struct li
         return store_no_memory(err);
     out->memory = arena;
     struct comparing c = {.store = store, .options = options, .arena = arena};
-    struct code_factor factor;
-    enum lineage_status status = LINEAGE_OK;
-    if (options->code && (options->n_variants || options->by || options->baseline))
-        status = store_fail(err, LINEAGE_EINVAL, "a change of code is compared with its absence: name no variants beside it");
-    else if (options->code) {
-        c.factor = &factor;
-        status = code_factor_open(&factor, store, arena, options->code, err ? err : &local);
-    }
-    if (status == LINEAGE_OK)
-        status = compare(&c, out, err ? err : &local);
-    if (status == LINEAGE_OK && options->code && !(out->code = arena_text(arena, factor.about, strlen(factor.about))))
-        status = store_no_memory(err);
-    if (c.factor)
-        code_factor_close(&factor);
+    enum lineage_status status = compare(&c, out, err ? err : &local);
     variants_release(&c);
     if (status != LINEAGE_OK)
         lineage_comparison_release(out);

@@ -8,10 +8,6 @@
 #include "variants.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
@@ -32,29 +28,9 @@ static bool is_scored(const struct lineage_trial *trial)
     return lineage_label_is_measured(trial->status) && trial->score.present && isfinite(trial->score.value);
 }
 
-/*
- * Digest of everything but the factor that can decide the score: all parameters, the seed among them, and the other
- * changes of the code. The proposer is a parameter that decides nothing. 53 bits, so that a double holds it.
- */
-static double digest_of(const struct lineage_trial *trial, uint64_t rest)
-{
-    for (size_t i = 0; i < trial->n_params; i++) {
-        const struct lineage_param *param = &trial->params[i];
-        if (strcmp(param->name, "proposer") == 0)
-            continue;
-        rest = XXH64(param->name, strlen(param->name), rest);
-        rest = param->text ? XXH64(param->text, strlen(param->text), rest) : XXH64(&param->value, sizeof param->value, rest);
-    }
-    return (double)(rest >> 11);
-}
-
 /* Requires all pairing parameters: if trials were paired by only some of them, different seeds would look the same. */
 static bool seed_of(const struct comparing *c, const struct lineage_trial *trial, struct observation *seen)
 {
-    if (c->factor && !c->options->over) {
-        seen->seed[0] = digest_of(trial, c->rest);
-        return true;
-    }
     for (size_t i = 0; i < c->n_over; i++)
         if (!lineage_trial_param(&seen->seed[i], trial, c->over[i]) || !isfinite(seen->seed[i]))
             return false;
@@ -356,43 +332,6 @@ static enum lineage_status add_found(struct comparing *c, const struct lineage_q
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* Assigns a trial to its side. A trial without stored code could be on either, so it is left out. */
-static enum lineage_status add_by_code(struct comparing *c, const struct lineage_trial *trial, struct lineage_error *err)
-{
-    struct code_answer answer;
-    enum lineage_status status = code_factor_ask(&answer, c->factor, trial, err);
-    if (status != LINEAGE_OK)
-        return status;
-    if (!answer.known) {
-        c->groups[0].variant.without_code += is_scored(trial);
-        return LINEAGE_OK;
-    }
-    c->rest = answer.rest;
-    return add_trial(c, &c->groups[answer.has], trial, err);
-}
-
-static enum lineage_status collect_by_code(struct comparing *c, struct lineage_error *err)
-{
-    const struct lineage_query query = {.conditions = c->options->conditions, .n_conditions = c->options->n_conditions};
-    struct lineage_cursor *cursor;
-    struct lineage_trial trial;
-    if (!new_group(c, "without", err) || !new_group(c, "with", err))
-        return err->status;
-    enum lineage_status status = lineage_query_open(&cursor, c->store, &query, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        status = add_by_code(c, &trial, err);
-    lineage_cursor_close(cursor);
-    if (status != LINEAGE_ENOTFOUND)
-        return status;
-    const struct lineage_variant *with = &c->groups[1].variant;
-    return with->n_trials + with->failed + with->aborted + with->without_seed
-               ? LINEAGE_OK
-               : store_fail(err, LINEAGE_EINVAL, "no trial with stored code has %.200s; `lineage code ID` lists files and diffs",
-                            c->factor->about);
-}
-
 /* The condition has no bounds, so the mirror's index finds every row that has the parameter. */
 static enum lineage_status collect_by(struct comparing *c, struct lineage_error *err)
 {
@@ -605,10 +544,10 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     if (o->n_conditions > MAX_CONDITIONS)
         return store_fail(err, LINEAGE_ELIMIT, "more than %d conditions", MAX_CONDITIONS);
     enum lineage_status status = split_over(c, err);
-    if (status == LINEAGE_OK && !c->factor)
+    if (status == LINEAGE_OK)
         status = find_beyond(c, err);
     if (status == LINEAGE_OK)
-        status = c->factor ? collect_by_code(c, err) : o->n_variants ? collect_given(c, err) : collect_by(c, err);
+        status = o->n_variants ? collect_given(c, err) : collect_by(c, err);
     if (status == LINEAGE_OK && c->n < 2)
         status =
             store_fail(err, LINEAGE_EINVAL, "nothing to compare: %s", c->n ? "there is only one variant" : "no trial matches");

@@ -6,8 +6,6 @@
 #include <lineage/compare.h>
 #include <lineage/settings.h>
 
-#include "code_factor.h"
-
 #include "../format/arena.h"
 
 /* One score and its seed: the values of the pairing parameters. */
@@ -32,8 +30,6 @@ struct comparing {
     struct arena *arena; /* for everything that lives as long as the comparison */
     const char *over[LINEAGE_COMPARE_MAX_OVER];
     size_t n_over;
-    uint64_t rest; /* with a factor: digest of the other changes of the trial that is being added */
-    struct code_factor *factor; /* a change of code that distinguishes the variants; NULL: none */
     const char **named; /* parameters that distinguish the variants, so they are not listed as confounded */
     size_t n_named;
     struct lineage_settings beyond; /* values that trials have from parents or by their code; empty: rows show all */

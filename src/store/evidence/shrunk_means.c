@@ -273,8 +273,6 @@ size_t lineage_evidence_held_back(const struct lineage_evidence *evidence)
     return found;
 }
 
-/* ---- which trial runs again ---- */
-
 bool evidence_best_is_stray(const struct lineage_evidence *evidence)
 {
     double middle, spread;

@@ -2,8 +2,6 @@
 #include <lineage/facts.h>
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/code.h>
 #include <lineage/query.h>
@@ -125,8 +123,6 @@ static enum lineage_status estimate_noise(struct lineage_facts *facts, struct li
     lineage_replicas_release(&replicas);
     return LINEAGE_OK;
 }
-
-/* ---- the state of the search ---- */
 
 void lineage_facts_rate(struct lineage_rate *rate, const struct lineage_facts *facts, const char *specialist)
 {

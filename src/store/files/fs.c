@@ -10,12 +10,8 @@
 #define _GNU_SOURCE /* SEEK_DATA, SEEK_HOLE, statx */
 #include "fs.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>

@@ -10,12 +10,8 @@
  */
 #include "snapshot.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "fs.h"
 

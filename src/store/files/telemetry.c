@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <string.h>
 
 #include "../format/json_text.h"
 #include "fs.h"

@@ -8,11 +8,6 @@
 #include "arena.h"
 
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../fail.h"
 

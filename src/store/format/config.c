@@ -6,8 +6,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stddef.h>
-#include <string.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>

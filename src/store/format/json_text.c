@@ -1,8 +1,6 @@
 /* json_text.c: parses JSON and distinguishes malformed text from a lack of memory. */
 #include "json_text.h"
 
-#include <errno.h>
-
 /* Jansson gives up at the first allocation that fails, usually with the message for a bad token. malloc sets errno
  * (POSIX), and Jansson does not change errno after that. */
 enum lineage_status json_text_parse(json_t **root, const char *name, enum lineage_status malformed, const char *text,

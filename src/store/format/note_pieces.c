@@ -15,8 +15,6 @@
 
 #include "number.h"
 
-/* ---- which rows void a trial ---- */
-
 /* The label is checked too, so that a row which another tool gave this job_name still counts as a trial. */
 bool lineage_is_void_row(const struct lineage_trial *trial, bool *back)
 {
@@ -214,8 +212,6 @@ bool lineage_night_link_parse(struct lineage_night_link *link, const char *notes
     return any;
 }
 
-/* ---- the trial that runs again ---- */
-
 static const char replicate_begin[] = "replicates ", before_score[] = ", score ";
 
 /* Parses the piece [piece, end). An id has no blanks, so that prose which begins with the word is not a piece. */
@@ -258,8 +254,6 @@ const char *lineage_replicate_format(char out[LINEAGE_REPLICATE_MAX], const stru
              replicate->score.present ? lineage_number_format(number, replicate->score.value) : "");
     return out;
 }
-
-/* ---- the code ---- */
 
 enum { DIGITS = LINEAGE_CODE_DIGEST_MAX - 1, COMMIT_DIGITS = LINEAGE_COMMIT_MAX - 1 };
 

@@ -2,8 +2,6 @@
  */
 #include <lineage/notes.h>
 
-#include <string.h>
-
 #include "../fail.h"
 #include "arena.h"
 #include "number.h"

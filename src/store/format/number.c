@@ -9,10 +9,6 @@
  */
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/query.h>
 #include <lineage/text.h>

@@ -8,10 +8,6 @@
  */
 #include "row.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/text.h>
 
 #include "../fail.h"

@@ -209,8 +209,6 @@ void lineage_free(void *memory)
     free(memory);
 }
 
-/* ---- names ---- */
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;

@@ -11,16 +11,11 @@
 #include <lineage/time.h>
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include "../fail.h"
 
 enum { DAY = 86400, LAST_YEAR = 9999 };
-
-/* ---- the calendar (proleptic Gregorian) ---- */
 
 static bool is_leap(int year)
 {
@@ -76,8 +71,6 @@ static int64_t first_monday(int year)
     int64_t fourth = days_of(year, 1, 4);
     return fourth - weekday_of(fourth);
 }
-
-/* ---- ISO 8601 ---- */
 
 /* Reads exactly n digits and moves on. */
 static bool take_digits(const char **text, int n, int *value)
@@ -209,8 +202,6 @@ static bool take_time_of_day(const char *text, int64_t days, int64_t *seconds)
     return *text == '\0';
 }
 
-/* ---- words ---- */
-
 /* A weekday means the most recent one, today included: --since monday asks about the past, and no trial is in the
  * future. */
 static bool take_named_day(const char **text, int64_t today, int64_t *days)
@@ -305,8 +296,6 @@ static bool take_epoch(const char *text, int64_t *seconds)
     *seconds = value;
     return true;
 }
-
-/* ---- the whole ---- */
 
 /* Words are tried first, because dates never begin with a letter. Distances are tried before dates, because both begin
  * with digits and only a distance has a unit. */

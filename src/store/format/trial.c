@@ -8,10 +8,6 @@
  */
 #include <lineage/trial.h>
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../fail.h"
 #include "arena.h"
 #include "id.h"

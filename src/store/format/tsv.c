@@ -16,9 +16,6 @@
 #include "tsv.h"
 
 #include <csv.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../fail.h"
 

@@ -3,8 +3,6 @@
 #include <lineage/settings.h>
 #include <lineage/text.h>
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "ideas_internal.h"

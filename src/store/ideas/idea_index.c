@@ -6,9 +6,6 @@
  */
 #include "ideas_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct counting {
     struct lineage_ideas *ideas;
     struct weights list; /* the terms of one row */

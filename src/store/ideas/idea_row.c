@@ -1,11 +1,6 @@
 /* idea_row.c: a trial of a set: its changes with their knobs, and the terms by which a search finds it. */
 #include "ideas_internal.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define WEAK_WORDS                                                                                                               \
     " the a an and or of to in on at for with by from as is are be was were it its this that these those which into "            \
     "than then so but not no we our their they can may will would should could has have had do does did only also "              \
@@ -139,8 +134,6 @@ bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row)
     }
     return true;
 }
-
-/* ---- terms ---- */
 
 /* Where a term is, in the texts of a row. */
 enum { IN_HYPOTHESIS = 1, IN_HEAD = 2, IS_NUMBER = 4, IN_TITLE = 8 };

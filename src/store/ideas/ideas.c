@@ -1,9 +1,6 @@
 /* ideas.c: builds a set of ideas: adds trials, and matches the words and names of the whole log. */
 #include "ideas_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "../format/id.h"
@@ -185,8 +182,6 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
     ideas->n++;
     return LINEAGE_OK;
 }
-
-/* ---- settle ---- */
 
 static int by_size(const void *a, const void *b)
 {

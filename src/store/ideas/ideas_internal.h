@@ -1,25 +1,4 @@
-/*
- * ideas_internal.h: the internals of a set of ideas.
- *
- *   idea_tokens.c   text → words, numbers, arrows, marks
- *   knob_words.c    names and words in one spelling, and what a person decided about names
- *   stated.c        the settings that a text may state as changed: candidates
- *   stated_features.c  which of them it does change
- *   citations.c     which trials a text mentions
- *   idea_terms.c    the dictionary of a log, and which rows have a term
- *   reading.c       what one trial's texts say, without regard to other trials; the words of a set, each with a number
- *   reading_cache.c  readings in lineage.db
- *   idea_row.c      a trial of a set: the knobs of its changes, its terms
- *   row_changes.c   a trial's changes by trust (declared, measured, stated), and the form in which a set keeps them
- *   text_table.c    texts by number
- *   quantity.c      numbers and units
- *   effective.c     the settings in force for a trial
- *   replicas.c      trials with equal settings
- *   ideas.c         a set: trials in, short words and long ones matched, postings
- *   ideas_store.c   the trials of a store as a set, or those that say most about one of them
- *   similar.c       the nearest trials and the verdict `same`
- *   novelty.c       claims of novelty and the trials that contradict them
- */
+/* ideas_internal.h: the internals of a set of ideas. The first line of each file says what it does. */
 #pragma once
 
 #include <lineage/ideas.h>

@@ -14,9 +14,6 @@
 #include "ideas_internal.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/query.h>
 

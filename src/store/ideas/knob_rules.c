@@ -6,10 +6,6 @@
  */
 #include "ideas_internal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 

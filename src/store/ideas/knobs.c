@@ -6,8 +6,6 @@
  */
 #include <lineage/knobs.h>
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "ideas_internal.h"

@@ -1,9 +1,6 @@
 /* novelty.c: claims that something was never tried, and the earlier trials that contradict them. */
 #include "ideas_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
 
 /* General English words for having been tried. */

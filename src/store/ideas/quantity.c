@@ -71,8 +71,6 @@ bool units_agree(double *ratio, const char *a, size_t a_length, const char *b, s
     return !shorter || (!(x && y) && same_letters(a, b, shorter));
 }
 
-/* ---- numbers ---- */
-
 /* Reads a whole text as one value. *unit receives the word behind the number, with length 0 if there is none. */
 static bool whole(struct token *token, struct span *unit, const char *text, size_t length)
 {

@@ -10,9 +10,6 @@
  */
 #include "ideas_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../mirror/connection.h"
 #include "../mirror/statement.h"
 

@@ -1,9 +1,6 @@
 /* row_changes.c: the changes of a trial by trust: declared, measured, stated. */
 #include "ideas_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
@@ -135,8 +132,6 @@ bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
     row->search->keys = keys;
     return true;
 }
-
-/* ---- readings ---- */
 
 bool row_keep_reading(struct idea_row *row, const struct reading *r, struct arena *arena)
 {

@@ -2,9 +2,6 @@
 #include "ideas_internal.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- compares a query with a similar trial, as features, and decides from them whether the trial
  * already made the whole change.

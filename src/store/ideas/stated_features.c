@@ -259,8 +259,6 @@ void stated_look_ahead(struct stated *list, size_t n, const struct tokens *t)
         }
 }
 
-/* ---- the decision ---- */
-
 double weighted_sum(double sum, const float *weights, const float *features, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -16,12 +16,8 @@
  */
 #include "digest_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"

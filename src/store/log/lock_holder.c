@@ -8,9 +8,6 @@
 #include "lock_holder.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/sysmacros.h>
 
 #include "../files/fs.h"

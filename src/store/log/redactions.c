@@ -1,11 +1,7 @@
 #include "redactions.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"

@@ -3,7 +3,7 @@
  * (schema/FORMAT.md).
  *
  * A redaction overwrites bytes of a record in place, so every offset stays. The file keeps the digest that the record had before.
- * With it the chain of digests goes on as if nothing had happened: the digests of later records, noted heads and signatures stay
+ * With it the chain of digests goes on as if nothing had happened: the digests of later records and noted ones stay
  * valid, and a record is accepted only if its bytes are exactly those that the redaction left.
  */
 #pragma once

@@ -1,9 +1,5 @@
 #include "collecting.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "literals.h"
 
 /* ---- the greedy algorithm of Myers on hashes of lines, with a limit ---- */
@@ -220,8 +216,6 @@ void collect_code(struct collecting *c, const char *file, const char *heading, s
     c->n_code += !c->failed; /* an entry without its texts does not count */
 }
 
-/* ---- literals ---- */
-
 /* Digits from the first that is not 0, of a number with a fraction. */
 static size_t digits_of(const char *text)
 {
@@ -278,8 +272,6 @@ void collect_literals(struct collecting *c, const char *path, struct literal_set
     }
     free(d.items);
 }
-
-/* ---- lines ---- */
 
 /* Lines of one function. */
 struct heading {

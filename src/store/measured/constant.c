@@ -105,8 +105,6 @@ bool constant_of_token(struct constant *value, const struct code_tokens *tokens,
     return length ? set_text(value, text, length) : set_text(value, "''", 2);
 }
 
-/* ---- arithmetic ---- */
-
 struct sum {
     const struct code_tokens *tokens;
     size_t at, to;
@@ -216,8 +214,6 @@ static bool read_arithmetic(struct constant *value, const struct code_tokens *to
     value->number = (struct lineage_number){true, x};
     return true;
 }
-
-/* ---- lists and calls ---- */
 
 static bool read(struct constant *value, const struct code_tokens *tokens, size_t from, size_t to, unsigned depth);
 

@@ -4,8 +4,6 @@
  * The two sides of all hunks of a file are two texts, in which a form of the file's literals is visible. Lines of
  * context are on both sides: they show where an edited line belongs, and never differ.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "collecting.h"
 

@@ -97,8 +97,6 @@ void literals_release(struct literal_set *set)
     *set = (struct literal_set){0};
 }
 
-/* ---- comparing ---- */
-
 /* Whether two values are equal: as numbers if both are, else as texts. */
 static bool literal_equal(const struct literal *a, const struct literal *b)
 {

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/code.h>
 #include <lineage/render.h>

@@ -7,9 +7,6 @@
 #include "measured_cache.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/code.h>
 
@@ -56,8 +53,6 @@ static uint64_t add_text(uint64_t hash, const char *text)
 {
     return literal_hash(hash + 1, text, strlen(text));
 }
-
-/* ---- loading ---- */
 
 static void forget(struct cache *c)
 {
@@ -196,8 +191,6 @@ static enum lineage_status load(void *question, struct lineage_error *err)
     sqlite3_exec(mirror_db(c->mirror), "COMMIT", NULL, NULL, NULL);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
-
-/* ---- saving ---- */
 
 static enum lineage_status save_changes(struct cache *c, const struct candidate *item, struct lineage_error *err)
 {

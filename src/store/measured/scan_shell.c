@@ -164,8 +164,6 @@ void literals_read_command(struct literal_set *set, const char *const *argv, siz
     free(words);
 }
 
-/* ---- scripts ---- */
-
 struct script {
     struct literal_set *set;
     const char *text;

@@ -7,9 +7,6 @@
  * their names without the directory, or because only one of their kind is left on each side.
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "collecting.h"

@@ -10,9 +10,6 @@
  */
 #include "ancestors.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/voids.h>
 
 #include "mirror_internal.h"

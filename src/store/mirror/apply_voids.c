@@ -10,8 +10,6 @@
 #include "ancestors.h"
 #include "mirror_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include <lineage/voids.h>
@@ -32,8 +30,6 @@ void void_rows_release(struct void_rows *rows)
     free(rows->seqs.items);
     *rows = (struct void_rows){0};
 }
-
-/* ---- one row ---- */
 
 /*
  * Finds the trial that the row names: the last one with that id before the row, in the order of mirror_find. A void of a
@@ -118,8 +114,6 @@ static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct l
                                             "ii", seq, by)
                                 : status;
 }
-
-/* ---- verdicts ---- */
 
 int64_t void_rows_settings(const struct mirror *mirror)
 {

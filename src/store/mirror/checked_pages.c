@@ -15,7 +15,6 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "../files/fs.h"

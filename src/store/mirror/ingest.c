@@ -5,13 +5,9 @@
  */
 #include "mirror_internal.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

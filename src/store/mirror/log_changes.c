@@ -13,8 +13,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "statement.h"

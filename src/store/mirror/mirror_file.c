@@ -5,9 +5,7 @@
  */
 #include "mirror_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <time.h>
 
 #include "../files/fs.h"

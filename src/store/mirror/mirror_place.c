@@ -1,10 +1,7 @@
 #include "mirror_place.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../files/places.h"

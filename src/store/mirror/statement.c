@@ -6,7 +6,6 @@
 #include "statement.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 #include "mirror_internal.h"
 

@@ -8,9 +8,6 @@
  */
 #include "mirror.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/time.h>
 
 #include "../files/fs.h"

@@ -1,20 +1,14 @@
 /* export.c: writes the log as bytes, makes a log equal to such a file, and waits until a log has changed. */
 #include <lineage/move.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../files/fs.h"
 #include "../internal.h"
 #include "../log/log.h"
 #include "../mirror/mirror.h"
-
-/* ---- waits until a log has changed ---- */
 
 #define LONGEST_MS (1 << 30) /* twelve days; a longer wait makes no difference */
 

@@ -6,8 +6,6 @@
 #include "pg.h"
 #include "server_name.h"
 
-#include <string.h>
-
 static enum lineage_status absent(struct lineage_error *err)
 {
     return store_fail(err, LINEAGE_EINVAL, "this lineage was built without PostgreSQL (LINEAGE_POSTGRES=OFF)");

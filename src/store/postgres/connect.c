@@ -8,9 +8,6 @@
 #include "connect.h"
 
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* needed for client_connection_check_interval and the migrations */
 enum { OLDEST_SERVER = 140000 };
@@ -57,8 +54,6 @@ bool connect_is_passing(const char *sqlstate)
             return true;
     return false;
 }
-
-/* ---- the text of a failure ---------------------------------------------------------------------------------------- */
 
 enum verdict { NOT_REACHED, LOST, REFUSED };
 
@@ -145,8 +140,6 @@ static enum verdict judge_text(const char *text, char *words, size_t size)
     }
     return verdict;
 }
-
-/* ---- connecting --------------------------------------------------------------------------------------------------- */
 
 static bool is_there(const struct libpq *pq, const PGconn *connection)
 {

@@ -7,7 +7,6 @@
 #include "libpq.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
 /* Converts a pointer to data into one to a function bit by bit, which is how POSIX means dlsym to be used. */
 static bool find(void *function, size_t size, void *library, const char *name)

@@ -9,9 +9,6 @@
 #include "log_postgres_parts.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/places.h"
 

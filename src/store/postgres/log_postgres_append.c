@@ -9,8 +9,6 @@
  */
 #include "log_postgres.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "log_postgres_parts.h"

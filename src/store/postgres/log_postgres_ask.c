@@ -3,9 +3,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define UNDEFINED_FUNCTION "42883" /* an SQLSTATE */
 

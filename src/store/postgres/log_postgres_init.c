@@ -2,10 +2,6 @@
 #include "log_postgres.h"
 #include "log_postgres_parts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "postgres_sql.h"
 
 /* A migration may read every record of the database. */
@@ -23,8 +19,6 @@ enum lineage_status postgres_check_version(struct log_postgres *p, int64_t versi
                           p->name.shown, (long long)version, p->name.shown, N_MIGRATIONS);
     return LINEAGE_OK;
 }
-
-/* ---- settings --------------------------------------------------------------------------------------------------- */
 
 enum lineage_status log_postgres_settings(struct log *log, struct buf *out, struct lineage_error *err)
 {
@@ -54,8 +48,6 @@ enum lineage_status log_postgres_set_settings(struct log *log, const char *befor
     pg_clear(&result);
     return status;
 }
-
-/* ---- making it -------------------------------------------------------------------------------------------------- */
 
 /* *version becomes -1 if there is no schema. */
 static enum lineage_status read_version(struct pg *pg, int *version, struct lineage_error *err)

@@ -3,8 +3,6 @@
 
 #include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../clock.h"
 #include "../log/digest_chain.h"
@@ -100,8 +98,6 @@ enum lineage_status postgres_rebuild_digests(struct log *log, struct log_digests
     (void)digests;
     return store_fail(err, LINEAGE_EINVAL, "%s: digests on a server are made with their records, and never again", log->place);
 }
-
-/* ---- waits for new rows ---- */
 
 enum { LOOK_MS = 30000 }; /* only a query shows that a server disappeared silently */
 

@@ -6,9 +6,6 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

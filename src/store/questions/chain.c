@@ -10,9 +10,6 @@
  */
 #include <lineage/query.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../mirror/ancestors.h"
 #include "../mirror/statement.h"
 #include "questions.h"

@@ -4,8 +4,6 @@
  * a large answer takes eight bytes per row beside one batch.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/move.h>
 #include <lineage/rows.h>

@@ -1,7 +1,5 @@
 /* front.c: the kept trials with two scores, and those of them that no other one dominates (lineage/front.h). */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/front.h>
 #include <lineage/require.h>

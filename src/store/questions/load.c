@@ -5,7 +5,6 @@
  * interprets notes, and a row costs one lookup.
  */
 #include <math.h>
-#include <string.h>
 
 #include "load.h"
 

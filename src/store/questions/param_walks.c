@@ -1,7 +1,6 @@
 #include "param_walks.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "load.h"
 #include "questions.h"
@@ -94,8 +93,6 @@ void source_close(struct source *source)
     free(source->bits);
     source->bits = NULL;
 }
-
-/* ---- trials that meet a condition ---- */
 
 /* Binds the condition's range, or its text number i. A bound that is nan becomes NULL, which no value equals. Without bounds,
  * the range is that of all numbers; texts come after them. */
@@ -230,8 +227,6 @@ static enum lineage_status open_failed(struct search *s, struct lineage_error *e
             status = source_add(&s->failed, s->mirror, failed_walk_sql, lineage_label_name((enum lineage_label)i), NULL, err);
     return status;
 }
-
-/* ---- the search ---- */
 
 /* The newest seq at which n sources, or n of those that may have failed trials, may be: the n-th newest of where they are. */
 static int64_t nth_newest(const struct search *s, size_t n, bool failing)

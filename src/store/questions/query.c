@@ -12,9 +12,6 @@
 #include <lineage/query.h>
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <lineage/time.h>

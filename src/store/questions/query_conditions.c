@@ -1,9 +1,6 @@
 #include "query_conditions.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/trial.h>
 

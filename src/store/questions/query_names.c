@@ -6,9 +6,6 @@
  */
 #include "query_names.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <lineage/notes.h>
 #include <lineage/text.h>
 

@@ -4,9 +4,6 @@
  *
  * A question is asked through mirror_ask, because lineage.db may turn out to be damaged at any page.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -6,8 +6,6 @@
  * counts trials.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../mirror/statement.h"
 #include "load.h"

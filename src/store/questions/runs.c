@@ -1,6 +1,4 @@
 /* runs.c: which trials ran more than once, the rows that say so, and which trials are void. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/evidence.h>
 #include <lineage/notes.h>
@@ -9,8 +7,6 @@
 #include "../format/id.h"
 #include "../mirror/statement.h"
 #include "questions.h"
-
-/* ---- which trials are void ---- */
 
 enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t *after,
                                      bool (*visit)(void *context, const struct lineage_void *entry), void *context,

@@ -10,9 +10,6 @@
 #include <lineage/text.h>
 
 #include <limits.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../clock.h"
 #include "../mirror/statement.h"

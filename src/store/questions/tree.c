@@ -3,7 +3,6 @@
  * hundred thousand trials would exhaust the stack. Links take 24 bytes per row, and each trial is loaded when it is
  * shown.
  */
-#include <stdlib.h>
 
 #include "../mirror/statement.h"
 #include "questions.h"

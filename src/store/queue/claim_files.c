@@ -21,14 +21,10 @@
  * machine is asleep, as the processes do. The boot id is stored with the end of the lease. Times of another machine,
  * for example on a shared file system, cannot be compared; then only the lock decides.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>

@@ -9,9 +9,6 @@
  * a caller waits; otherwise notifications would pile up during a trial of several hours.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../format/arena.h"
 #include "../postgres/log_postgres.h"
@@ -200,8 +197,6 @@ static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*vis
     pg_clear(&result);
     return status;
 }
-
-/* ---- waiting ---- */
 
 static enum lineage_status say_listen(struct lineage_queue *queue, const char *word, struct lineage_error *err)
 {

@@ -1,10 +1,6 @@
 /* queue_dispatch.c: opens the kind of queue that a store has, and passes calls on to it. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../clock.h"
@@ -73,8 +69,6 @@ enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct li
     enum lineage_status status = store_check_owner(queue->store, err);
     return status == LINEAGE_OK ? queue->kind->release(queue, claim, why, err) : status;
 }
-
-/* ---- waiting ---- */
 
 /* Seconds between two checks if there is no descriptor. A poll cannot last longer than 24 days. */
 #define LOOK_SECONDS 1.0

@@ -8,15 +8,11 @@
 #include <lineage/status.h>
 #include <lineage/text.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sha2.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "../append/acknowledged.h"
 #include "../files/fs.h"
@@ -692,23 +688,5 @@ enum lineage_status lineage_redact(struct lineage_store *store, const char *secr
         status = redact_files(store, &forms, true, done, report, context, err);
     done->rows += finished;
     forms_release(&forms);
-    return status;
-}
-
-enum lineage_status lineage_redactions_read(const struct lineage_store *store, uint64_t at_most, struct lineage_redactions *out,
-                                            struct lineage_error *err)
-{
-    struct redactions r = {.n = 0};
-    *out = (struct lineage_redactions){.rows = 0};
-    enum lineage_status status = redactions_read(&r, store->dir_fd, err);
-    for (size_t i = 0; i < r.n; i++)
-        out->rows += i == 0 || r.at[i].record != r.at[i - 1].record;
-    out->bytes = at_most && at_most < r.bytes ? at_most : r.bytes;
-    for (size_t i = 0; status == LINEAGE_OK && i < r.bytes; i++)
-        if (!r.text.data[i]) /* line ends, which reading has replaced */
-            r.text.data[i] = '\n';
-    if (status == LINEAGE_OK && out->bytes)
-        SHA256Data((const uint8_t *)r.text.data, (size_t)out->bytes, out->digest);
-    redactions_release(&r);
     return status;
 }

@@ -5,8 +5,6 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -97,8 +97,6 @@ void block_release(struct block *block)
     *block = (struct block){0};
 }
 
-/* ---- choosing ---- */
-
 /* Rows are taken in three rounds; longer forms of chosen rows compete in the last one. */
 enum budget_round { ROUND_CORE, ROUND_EARLY, ROUND_REST };
 
@@ -248,8 +246,6 @@ void budget_choose(struct block *block, size_t room)
         choose(&c);
     free(c.order);
 }
-
-/* ---- printing ---- */
 
 static size_t count_chosen(const struct block *block, const struct budget_part *part)
 {

@@ -83,8 +83,6 @@ static bool is_as_noted(const char *old, size_t length, const char *note, struct
     return true;
 }
 
-/* ---- files without the line ---- */
-
 /* Only the beginning of a file shows which tool wrote it; anything further down may have been pasted. */
 static bool begins(const char *text, size_t length, const char *with)
 {

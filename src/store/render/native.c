@@ -6,8 +6,6 @@
  * failed.
  */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <lineage/facts.h>
 #include <lineage/notes.h>

@@ -5,8 +5,6 @@
  * They are for logs whose trials are described in words. A store whose hypotheses state no change gets none of them:
  * its parameters are in the section on coverage.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/facts.h>
 #include <lineage/insights.h>

@@ -1,5 +1,4 @@
 /* native_sums.c: the sections with sums: coverage, failures, calibration, information gain. */
-#include <string.h>
 
 #include "native.h"
 
@@ -7,8 +6,6 @@
 #define REASONS 4        /* shown for a class of failure */
 #define CELLS_BRIEF 6    /* untried cells shown for a pair */
 #define CELLS_FULL 24
-
-/* ---- coverage ---- */
 
 /* 0.3 (2 keep, 4 discard; best 0.818359). Counts instead of a rate, because one keep of two differs from ten of
  * twenty. */
@@ -164,8 +161,6 @@ void section_sweep(struct block *block, const struct native *n)
     block_row_end(block, 2, false);
 }
 
-/* ---- failures ---- */
-
 /* Shows which specialists the failures belong to. If one specialist has all failures, the cause is that specialist's
  * habit; if all specialists have some, the cause is the harness. */
 static void add_class(struct buf *out, const struct lineage_report_failure *failure, size_t most)
@@ -230,8 +225,6 @@ void section_failures(struct block *block, const struct native *n)
     for (size_t i = 0; i < n->report->n_failures; i++)
         add_failure(block, &n->report->failures[i], i);
 }
-
-/* ---- the rest ---- */
 
 /* Prints the same expectations against the scores of the parents. */
 static void add_on_parent(struct buf *out, const struct lineage_report_calibration *c, bool columns)

@@ -1,7 +1,5 @@
 /* native_text.c: cells, names and numbers as the native style prints them. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 #include <lineage/notes.h>

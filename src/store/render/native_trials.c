@@ -1,6 +1,5 @@
 /* native_trials.c: the sections that show trials. */
 #include <math.h>
-#include <string.h>
 
 #include "native.h"
 

@@ -6,11 +6,8 @@
  */
 #include "out_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/fs.h"
 

@@ -2,8 +2,6 @@
 #include "render.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

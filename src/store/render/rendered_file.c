@@ -7,8 +7,6 @@
 #include "render.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../files/fs.h"
 #include "handwritten.h"

@@ -6,8 +6,6 @@
  */
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>
@@ -191,8 +189,6 @@ static enum lineage_status read_best(struct report_load *load, struct lineage_bo
     buf_release(&text);
     return status;
 }
-
-/* ---- links between rows ---- */
 
 struct entry {
     const char *id;

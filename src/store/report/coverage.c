@@ -6,7 +6,6 @@
  * walked completely. A cell whose look-up did not finish is not reported as untried.
  */
 #include <math.h>
-#include <string.h>
 
 #include "../format/setting_digest.h"
 #include "report_parts.h"

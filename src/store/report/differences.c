@@ -5,9 +5,6 @@
  * as those of a sweep, the best trial of its time, which its row names.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/code.h>
 #include <lineage/text.h>

@@ -4,9 +4,6 @@
  * Reasons come from the newest failures only: an old crash that was fixed tells the next agent nothing, and the cost
  * must not grow with the number of failures.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 

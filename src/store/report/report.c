@@ -6,9 +6,6 @@
  * so that all parts describe the same rows.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/evidence.h>
 #include <lineage/remarks.h>
@@ -86,8 +83,6 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
                                                            .by_keeps = ends.by_keeps};
     return status;
 }
-
-/* ---- native rules ---- */
 
 enum { SETTINGS = 5 };
 
@@ -253,8 +248,6 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     return status;
 }
 
-/* ---- fieldkit's rules ---- */
-
 /* Compares with `<`: a nan that comes first is never beaten, and a nan that comes later never wins. */
 static enum lineage_status choose_best(struct report_load *load, struct lineage_error *err)
 {
@@ -312,8 +305,6 @@ static enum lineage_status load_fieldkit(struct report_load *load, struct lineag
         status = list(load, MIRROR_NEWEST, o->recent ? o->recent : MIRROR_ALL, &report->recent, &report->n_recent, err);
     return status == LINEAGE_OK ? load_full(load, o->full, err) : status;
 }
-
-/* ---- all of it ---- */
 
 /* A switch without default: a new set of rules must not fall through to another one's. */
 static enum lineage_status load_parts(struct report_load *load, struct lineage_error *err)

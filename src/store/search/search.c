@@ -3,9 +3,6 @@
 #include <lineage/remarks.h>
 #include <lineage/search.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../format/arena.h"
 #include "../mirror/mirror.h"
 #include "../mirror/statement.h"

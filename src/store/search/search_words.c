@@ -11,8 +11,6 @@
 #include "search_words.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <utf8proc.h>
 
 #include <lineage/search.h>
@@ -23,8 +21,6 @@ const char *const search_places[SEARCH_PLACES] = {"exp_id", "specialist", "hypot
 
 /* Limit on nested parentheses; far more than a person types, and it bounds the stack. */
 enum { DEPTH_MAX = 100 };
-
-/* ---- characters ---- */
 
 /* The next character and its bytes. A byte that is not UTF-8 counts as a separator. */
 static int32_t next_char(const char *text, size_t length, size_t *bytes)
@@ -52,8 +48,6 @@ static bool stands_alone(int32_t code)
            (code >= 0x3040 && code < 0x3100) || (code >= 0x3400 && code < 0xa000) || (code >= 0xf900 && code < 0xfb00) ||
            (code >= 0x20000 && code < 0x32000);
 }
-
-/* ---- texts ---- */
 
 static void add_char(struct buf *out, const char *text, size_t bytes, int32_t code)
 {
@@ -97,8 +91,6 @@ void search_text(struct buf *out, const char *text)
         at = end > at ? end : at + 1;
     }
 }
-
-/* ---- the search ---- */
 
 struct parser {
     struct search_words *words;
@@ -319,8 +311,6 @@ void search_words_release(struct search_words *words)
     buf_release(&words->expression);
     *words = (struct search_words){0};
 }
-
-/* ---- highlighting ---- */
 
 static bool is_wanted(const struct search_words *words, const char *text, size_t length)
 {

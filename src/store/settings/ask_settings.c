@@ -1,9 +1,5 @@
 #include "ask_settings.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/settings.h>
 
 /* The settings that were found last. They are kept for the next question, because a client that counts and lists, or asks
@@ -26,8 +22,6 @@ const struct lineage_settings *lineage_store_settings(const struct lineage_store
 {
     return store->settings && store->settings->asked ? &store->settings->found : NULL;
 }
-
-/* ---- finding ---- */
 
 static bool is_current(const struct settings_state *state, const struct mirror_position *at, const char *const *names, size_t n)
 {
@@ -148,8 +142,6 @@ enum lineage_status settings_beyond_rows(struct lineage_settings *found, struct 
     free(b.open.names);
     return status;
 }
-
-/* ---- asking ---- */
 
 struct filled {
     struct lineage_store *store;

@@ -3,9 +3,6 @@
  * extra column, or a setting in words.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../ideas/ideas_rows.h"
 #include "ask_settings.h"

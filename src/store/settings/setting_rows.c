@@ -2,8 +2,6 @@
  * setting_rows.c: the temporary table of settings in words, in the form of param_rows, so that the same statements find
  * both. It belongs to one question and lies beside lineage.db, which may be read-only.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "../mirror/statement.h"
 #include "ask_settings.h"
@@ -86,8 +84,6 @@ static enum lineage_status add_all(struct mirror *mirror, const struct lineage_s
     return status;
 }
 
-/* ---- what trials declare and inherit ---- */
-
 struct inheriting {
     struct mirror *mirror;
     uint64_t last; /* the largest seq */
@@ -165,8 +161,6 @@ enum lineage_status mirror_may_inherit(struct mirror *mirror, bool *may, struct 
         return LINEAGE_OK;
     return mirror_has(mirror, may, err, "SELECT 1 FROM trials INDEXED BY trials_by_parent WHERE parent_exp <> '' LIMIT 1", "");
 }
-
-/* ---- the table ---- */
 
 static enum lineage_status begin_table(struct mirror *mirror, struct lineage_error *err)
 {

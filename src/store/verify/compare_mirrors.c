@@ -2,7 +2,6 @@
  * compare_mirrors.c: compares lineage.db with a mirror just built from results.tsv, row by row in every table. Only the first
  * difference of each table is reported, because the others usually follow from it and the remedy (`lineage rebuild`) is the same.
  */
-#include <string.h>
 #include <time.h>
 
 #include <lineage/verify.h>

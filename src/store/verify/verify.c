@@ -9,8 +9,6 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../append/acknowledged.h"
 #include "../append/outbox_file.h"

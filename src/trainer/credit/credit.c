@@ -5,8 +5,6 @@
 #include "credit/credit.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/batch.h>
 #include <rlcore/distill.h>

@@ -4,9 +4,6 @@
  */
 #include "credit/judging.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rlcore/adca.h>
 
 #include "support/clock.h"
@@ -19,8 +16,6 @@ const char *trainer_judge_mark_name(enum trainer_judge_mark mark)
     static const char *const names[TRAINER_N_JUDGE_MARKS] = {"judged", "cached", "skipped", "refused", "truncated", "failed"};
     return (unsigned)mark < TRAINER_N_JUDGE_MARKS ? names[mark] : "unknown";
 }
-
-/* ---- the rule-based judge ----------------------------------------------------------------- */
 
 static void rate_by_rules(const struct judging_rows *rows, const struct trainer_rollouts *r, uint8_t *flags)
 {
@@ -45,8 +40,6 @@ static void turn_some(const struct judging_rows *rows, uint8_t *flags)
                 flags[k] = !flags[k];
     }
 }
-
-/* ---- another judge ------------------------------------------------------------------------ */
 
 /*
  * Uses the distance to the group's mean instead of the advantage. The advantage is this distance divided by a
@@ -187,8 +180,6 @@ static enum trainer_status ask_somebody(struct judging *judging, const struct ju
     free(a.by_outcome);
     return status;
 }
-
-/* ---- both ------------------------------------------------------------------------------------ */
 
 void judging_add(struct trainer_judge_counts *sum, const struct trainer_judge_counts *part)
 {

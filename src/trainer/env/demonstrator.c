@@ -4,8 +4,6 @@
  */
 #include "env/demonstrator.h"
 
-#include <string.h>
-
 bool demo_chance(struct demo *demo, double p)
 {
     return trainer_rng_uniform(demo->rng) < p;
@@ -35,8 +33,6 @@ void demo_make_belief(struct demo *demo)
     for (size_t i = 0; i < n_answer; i++)
         demo_put(demo, answer[i], 1);
 }
-
-/* ---- by a plan ---------------------------------------------------------------------------- */
 
 /* Passes the token to the environment, and appends the tool's answer, which is not trained on. */
 static void write_token(struct demo *demo, int32_t token)

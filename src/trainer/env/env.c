@@ -4,9 +4,6 @@
  */
 #include "env/env_kind.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"
 
@@ -167,8 +164,6 @@ uint64_t trainer_env_demonstrated(uint64_t seed)
     struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
     return trainer_rng_next(&rng);
 }
-
-/* ---- worked solutions --------------------------------------------------------------------- */
 
 /* Appends one call and its answer to the n tokens; returns the new number of tokens. */
 static size_t write_call(const struct trainer_env *env, struct trainer_episode *episode, int32_t first, int32_t second,

@@ -4,7 +4,6 @@
  * The tool adds distractors and sometimes fails, because otherwise the policy could answer with the last entity it
  * read.
  */
-#include <string.h>
 
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"
@@ -61,8 +60,6 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
     *second = env_relation(episode->relations[episode->hop]);
     return true;
 }
-
-/* ---- the noisy demonstrator --------------------------------------------------------------- */
 
 struct walk {
     struct demo demo;

@@ -61,8 +61,6 @@ static bool knows_all(const struct trainer_episode *episode)
     return episode->hop == episode->k;
 }
 
-/* ---- the noisy demonstrator --------------------------------------------------------------- */
-
 static bool knows(const struct trainer_episode *episode, int32_t i)
 {
     return i % 2 == 0 || i / 2 < episode->hop;

@@ -4,7 +4,6 @@
  * This is the second environment that a recipe can mix in: it is short, has no searches and so no gains, and its
  * answer has several tokens. An algorithm that works in both environments is not fitted to one of them.
  */
-#include <string.h>
 
 #include "env/env_kind.h"
 

@@ -22,8 +22,6 @@ static bool knows_all(const struct trainer_episode *episode)
     return episode->found == (1u << episode->k) - 1;
 }
 
-/* ---- the noisy demonstrator --------------------------------------------------------------- */
-
 static bool knows(const struct trainer_episode *episode, int32_t i)
 {
     return i % 2 == 0 || episode->found >> i / 2 & 1;

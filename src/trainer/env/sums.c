@@ -61,8 +61,6 @@ static size_t answer(const struct trainer_env *env, const struct trainer_episode
     return 2 * (size_t)episode->k;
 }
 
-/* ---- what is known, and what that makes of a call ------------------------------------------ */
-
 /* Numbers of the list are known; a sum is known once the tool has shown it. */
 static bool is_known(const struct trainer_episode *episode, int32_t place)
 {
@@ -105,8 +103,6 @@ static bool knows_all(const struct trainer_episode *episode)
 {
     return episode->found == (1u << episode->k) - 1;
 }
-
-/* ---- the noisy demonstrator --------------------------------------------------------------- */
 
 static bool knows(const struct trainer_episode *episode, int32_t i)
 {

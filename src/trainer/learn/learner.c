@@ -6,8 +6,6 @@
 #include "learn/learner.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/routing.h>
 

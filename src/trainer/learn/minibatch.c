@@ -48,8 +48,6 @@ struct minibatch *minibatch_new(size_t rows, size_t width)
     return b;
 }
 
-/* ---- gathering ---------------------------------------------------------------------------- */
-
 /*
  * A minibatch is a copy, because rows are picked in shuffled order and the core's kernels need adjacent rows; without
  * the copy every loop of every loss would read through an index. Rows are copied with their padding, because the

@@ -7,8 +7,6 @@
 #include "learn/warm_start.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/carve.h"
 #include "support/error.h"

@@ -8,9 +8,6 @@
  * (make_first_weights in run/training.c), and without the moments the file has a third of the size.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "support/error.h"
@@ -122,8 +119,6 @@ static struct trainer_checkpoint get_header(const unsigned char *header)
     return checkpoint;
 }
 
-/* ---- writing ------------------------------------------------------------------------------ */
-
 /*
  * Returns the parameters as little-endian floats (free). They are encoded in memory first, so that digest and file
  * cover the same bytes.
@@ -170,8 +165,6 @@ enum trainer_status trainer_checkpoint_save(const char *path, const struct train
     free(body);
     return status;
 }
-
-/* ---- reading ------------------------------------------------------------------------------ */
 
 static enum trainer_status damaged(struct trainer_error *err, const char *path, const char *what)
 {

@@ -37,8 +37,6 @@ struct net_choicef net_carve_choicef(const struct trainer_model *model, size_t q
                                 .u = carve(block, q * k * (size_t)model->mlp, sizeof(real))};
 }
 
-/* ---- choosing ----------------------------------------------------------------------------- */
-
 /* Returns the expert with the largest logit among those not chosen yet; of equal logits, the first. */
 static uint16_t best_left(size_t n, const real *logits, const uint16_t *chosen, size_t taken)
 {
@@ -128,8 +126,6 @@ static void sort_by_expert(const struct net_expertsf *x, size_t q, const struct 
     c->first[0] = 0;
 }
 
-/* ---- forward ------------------------------------------------------------------------------ */
-
 /* rows [n][d]: for each of n choices in order, its row of x [q][d]. */
 static void gather(size_t n, size_t d, size_t k, const int32_t *order, const real *x, real *rows)
 {
@@ -169,8 +165,6 @@ void net_experts_forwardf(const struct net_expertsf *x, size_t q, const real *in
     }
 }
 
-/* ---- load balancing ----------------------------------------------------------------------- */
-
 double net_experts_balancef(size_t experts, size_t per_token, size_t q, const struct net_choicef *c)
 {
     double sum = 0;
@@ -182,8 +176,6 @@ double net_experts_balancef(size_t experts, size_t per_token, size_t q, const st
     }
     return q > 0 ? (double)experts * sum / ((double)q * (double)per_token * (double)q) : 1;
 }
-
-/* ---- backward ----------------------------------------------------------------------------- */
 
 HOT(real, dot, (size_t n, const real *restrict a, const real *restrict b), (n, a, b))
 {

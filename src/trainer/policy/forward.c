@@ -8,7 +8,6 @@
  * The last layer runs only for tokens at which a log-prob is wanted: keys and values are needed for all tokens, queries
  * and the MLP are not.
  */
-#include <string.h>
 
 #include "support/error.h"
 #include "policy/pass.h"
@@ -103,8 +102,6 @@ void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv)
     net_ropef(pass->n, pass->position, heads, d / heads, pass->rope, direction, qkv + d, 3 * d);
 }
 
-/* ---- experts ------------------------------------------------------------------------------ */
-
 struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params, int32_t layer)
 {
     return net_layer_expertsf(&pass->model, net_layer(&pass->model, &pass->layout, layer), params);
@@ -193,8 +190,6 @@ double trainer_pass_balancef(const struct trainer_passf *pass)
     }
     return sum / model->layers;
 }
-
-/* ---- layers ------------------------------------------------------------------------------- */
 
 /*
  * A norm comes before each half of a layer (pre-norm, arXiv 2002.04745), so that nothing scales the residual stream and

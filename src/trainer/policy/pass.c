@@ -3,7 +3,6 @@
  * a run that has started does not run out of memory in the middle of the night. Without a block the carve_* functions
  * only compute the size, which trainer_memory_bound uses before the run.
  */
-#include <stdlib.h>
 
 #include "support/error.h"
 #include "policy/pass.h"

@@ -3,8 +3,6 @@
  * every trial: a mistake found here costs a second, later it costs a night. A message names the setting to change,
  * not the code that would have failed.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include <rlcore/envelope.h>
 #include <rlcore/offpolicy.h>

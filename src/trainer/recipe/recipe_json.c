@@ -5,9 +5,6 @@
 #include "recipe/recipe_json.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "support/error.h"

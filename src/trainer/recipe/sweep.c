@@ -11,9 +11,6 @@
 #include <trainer/sweep.h>
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "recipe/recipe_conditions.h"

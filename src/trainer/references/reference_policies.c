@@ -1,13 +1,9 @@
 #include "references/reference_policies.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "recipe/recipe_needs.h"
 #include "support/error.h"
-
-/* ---- memory ------------------------------------------------------------------------------- */
 
 /*
  * Hinted rows are longer than their rollouts and need their own memory, which only recipes with opsd allocate. This
@@ -38,8 +34,6 @@ static void hinted_rows_close(struct hinted_rows *hinted)
     free(hinted->log_prob);
     free(hinted->length);
 }
-
-/* ---- hints -------------------------------------------------------------------------------- */
 
 /* Tokens that are inserted into a row, after its first `before` tokens. */
 struct hint {

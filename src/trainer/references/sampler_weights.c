@@ -1,8 +1,5 @@
 #include "references/sampler_weights.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <rlcore/offpolicy.h>
 
 #include "recipe/recipe_needs.h"

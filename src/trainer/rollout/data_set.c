@@ -7,9 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <jansson.h>
 
@@ -141,8 +138,6 @@ static enum trainer_status take_row(const struct reading *in, const json_t *obje
         return refuse(in, "the reward is not that of the environment");
     return status;
 }
-
-/* ---- the file ----------------------------------------------------------------------------- */
 
 /* Returns the text of the file (free), or NULL with the message set. */
 static char *read_file(const char *path, size_t *length, struct trainer_error *err)

@@ -4,8 +4,6 @@
  */
 #include "rollout/evaluate.h"
 
-#include <stdlib.h>
-
 #include "support/error.h"
 #include "support/rng.h"
 #include "support/threads.h"

@@ -25,8 +25,6 @@ static const struct trainer_env *env_of(const struct lane *lane, size_t row)
     return &lane->recipe->tasks[lane->rollouts->task[row]].env;
 }
 
-/* ---- drawing a token ---------------------------------------------------------------------- */
-
 /*
  * x [v] becomes exp((x - largest) / temperature); returns the sum. Subtracting the largest keeps expf from
  * overflowing at logits above 88.
@@ -89,8 +87,6 @@ static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const fl
     return token;
 }
 
-/* ---- playing ------------------------------------------------------------------------------ */
-
 /* Gains are measured where an observation ends, because there the policy knows what the search contributed. */
 static void take_observation(struct trainer_rollouts *r, size_t row, const int32_t *text, size_t n)
 {
@@ -132,8 +128,6 @@ static int32_t unfed(const struct play *play, size_t i)
     return play->lane->rollouts->length[play->lane->first + i] - play->fed[i];
 }
 
-/* ---- routes ------------------------------------------------------------------------------- */
-
 /* The route of a fed token is stored with the token after it. A last layer that was not computed has no route. */
 static void record_route(struct trainer_rollouts *r, size_t row, size_t place, const uint16_t *route)
 {
@@ -165,8 +159,6 @@ static void copy_routes(const struct play *play, size_t from, size_t to)
         memcpy(r->routes + (play->lane->first + to) * row, r->routes + (play->lane->first + from) * row,
                (n < r->width ? n : r->width) * r->places * sizeof *r->routes);
 }
-
-/* ---- feeding ------------------------------------------------------------------------------ */
 
 /*
  * Feeds all tokens since the last feed: the sampled token and, if the tool answered, the observation. Only the logits
@@ -289,8 +281,6 @@ void lane_generate(struct lane *lane)
     while (play.n_active > 0)
         go_on(&play);
 }
-
-/* ---- values of the true answer ------------------------------------------------------------ */
 
 /*
  * Adds a branch at boundary b: ANS and the answer without its last token. Returns false if there is no room in the

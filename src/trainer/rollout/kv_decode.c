@@ -91,8 +91,6 @@ void decode_add(struct decode *decode, struct decode_segment segment, const int3
     decode->segments[decode->n_segments++] = segment;
 }
 
-/* ---- keys and values ---------------------------------------------------------------------- */
-
 struct place {
     float *kt, *v; /* keys and values of one slot and layer */
 };
@@ -175,8 +173,6 @@ void decode_copy(struct decode *decode, size_t from, size_t to, size_t n)
         memcpy(b.v, a.v, n * d * sizeof *a.v);
     }
 }
-
-/* ---- layers ------------------------------------------------------------------------------- */
 
 /* Rows ascend and move to lower or equal places, so that no row is overwritten before it is read. */
 static void gather_outputs(struct decode *decode, const float *from, float *to)

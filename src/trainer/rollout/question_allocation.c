@@ -6,8 +6,6 @@
 #include "rollout/question_allocation.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/passk.h>
 
@@ -61,8 +59,6 @@ void allocation_close(struct allocation *a)
     free(a->chosen);
     free(a->sizes);
 }
-
-/* ---- drawing ------------------------------------------------------------------------------ */
 
 struct ticket {
     bool dropped; /* behind all others */
@@ -135,8 +131,6 @@ static enum trainer_status choose(struct allocation *a, const struct trainer_tas
     free(tickets);
     return TRAINER_OK;
 }
-
-/* ---- sizes of groups ---------------------------------------------------------------------- */
 
 /* Adds k rollouts to a group, whose common pass rate is distributed as Beta(alpha, beta). */
 static void grow(struct share *s, size_t k)
@@ -227,8 +221,6 @@ static enum trainer_status size_groups(struct allocation *a, const struct traine
     }
     return TRAINER_OK;
 }
-
-/* ---- both --------------------------------------------------------------------------------- */
 
 /*
  * If the likelihood has no maximum (no question was asked yet, or all outcomes are equal), a flat prior is used

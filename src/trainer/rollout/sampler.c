@@ -7,8 +7,6 @@
 
 #include <cblas.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/process.h>
 
@@ -181,8 +179,6 @@ static void settle(struct sampler_job *job, double wall)
     job->generation_s *= sum > 0 ? wall / sum : 0;
     job->gain_s *= sum > 0 ? wall / sum : 0;
 }
-
-/* ---- over several processes ---------------------------------------------------------------- */
 
 /* Counts are sums over all processes. Times are this process's own and include waiting for other processes. */
 static enum trainer_status add_counts(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err)

@@ -117,8 +117,6 @@ static enum trainer_status greedy_baseline(struct run *run, const struct rollout
     return TRAINER_OK;
 }
 
-/* ---- the first step of an iteration ---- */
-
 /*
  * Questions and noise are functions of (seed, iteration), never of a generator that keeps its state, so trials that
  * differ in one setting get the same questions in the same iterations. The questions of a pool depend on the seed

@@ -6,8 +6,6 @@
 #include "run/environment_losses.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "learn/minibatch_loss.h"
 #include "recipe/recipe_needs.h"

@@ -1,8 +1,5 @@
 #include "run/gradient_trace.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "learn/minibatch_loss.h"
 #include "recipe/recipe_needs.h"
 #include "run/off_policy_correction.h"
@@ -20,8 +17,6 @@ static bool is_looking(const struct gradient_trace *trace, int32_t iteration)
 {
     return trace && trace->n > 0 && is_due(iteration);
 }
-
-/* ---- credit and corrections --------------------------------------------------------------- */
 
 /* Gives the trace its own copy of everything that credit writes. */
 static struct credit_memory copy_state(const struct run *run, struct gradient_trace *trace)
@@ -56,8 +51,6 @@ static enum trainer_status assign(struct run *run, const struct trainer_recipe *
     }
     return status == TRAINER_OK ? correction_weigh(recipe, trace->rollouts, &run->workspace, err) : status;
 }
-
-/* ---- the loss ----------------------------------------------------------------------------- */
 
 /* Rows are visited once in each epoch, so a row's log-probs in an epoch have one place. */
 void gradient_trace_note(struct run *run, int32_t iteration, int32_t epoch)

@@ -7,7 +7,6 @@
 #include "run/minibatch_updates.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "learn/minibatch_loss.h"
 #include "run/gradient_trace.h"

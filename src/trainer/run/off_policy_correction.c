@@ -6,7 +6,6 @@
 #include "run/off_policy_correction.h"
 
 #include <math.h>
-#include <string.h>
 
 #include <rlcore/diagnostics.h>
 #include <rlcore/offpolicy.h>

@@ -5,9 +5,6 @@
 #include "run/resume_state.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "recipe/recipe_needs.h"

@@ -6,16 +6,12 @@
 #include "run/route_replay.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <rlcore/diagnostics.h>
 #include <rlcore/routing.h>
 
 #include "support/carve.h"
 #include "support/error.h"
-
-/* ---- memory ------------------------------------------------------------------------------- */
 
 /* All arrays are in one block, which begins with `sampled`. */
 static void carve_routing(struct routing *routing, const struct trainer_recipe *recipe, size_t rows, struct carve *block)
@@ -56,8 +52,6 @@ void routing_close(struct routing *routing)
 {
     free(routing->sampled);
 }
-
-/* ---- sampler against learner -------------------------------------------------------------- */
 
 static struct rl_routes routes_of(const struct trainer_model *model, const uint16_t *experts)
 {
@@ -123,8 +117,6 @@ enum trainer_status routing_score(struct routing *routing, struct learner *learn
     return measured == RL_OK ? status : trainer_core_failed(err, "routes of the rollouts", measured, &core);
 }
 
-/* ---- updates ------------------------------------------------------------------------------ */
-
 const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe *recipe, const struct minibatch *b)
 {
     const uint16_t *from = recipe->replay == TRAINER_REPLAY_R3 ? routing->sampled : routing->trained;
@@ -135,8 +127,6 @@ const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe 
         memcpy(routing->replay + i * row, from + b->row[i] * row, row * sizeof *from);
     return routing->replay;
 }
-
-/* ---- how evenly experts are used ---------------------------------------------------------- */
 
 /* Counts all tokens that were fed, because tokens of prompts and tools use experts too. */
 static double load_of_layer(const struct trainer_model *model, const struct trainer_rollouts *r, size_t layer)

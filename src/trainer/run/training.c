@@ -6,8 +6,6 @@
  * run_close frees everything. The checkpoint is written last, so an existing checkpoint is complete and comes from a
  * run that succeeded.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "learn/warm_start.h"
 #include "recipe/recipe_needs.h"
@@ -24,8 +22,6 @@
 #include "run/run.h"
 #include "support/clock.h"
 #include "support/error.h"
-
-/* ---- the events that a run reports to its caller ---- */
 
 /* Calls the caller's event callback, if there is one, with the times so far. The times are those of the run, so that a
  * caller that enforces budgets compares the time spent on training and not the time at which the event arrived. The
@@ -137,8 +133,6 @@ static bool report_warm_step(void *context, int32_t step, double loss)
     return run_report(run, &event, NULL) == TRAINER_OK;
 }
 
-/* ---- beginning ---------------------------------------------------------------------------- */
-
 static void restart_optimizer(struct run *run)
 {
     const struct trainer_training *training = &run->recipe->training;
@@ -209,8 +203,6 @@ static enum trainer_status resume_or_begin(struct run *run, int32_t *first, stru
     return status == TRAINER_OK ? save_state(run, 0, err) : status;
 }
 
-/* ---- iterations --------------------------------------------------------------------------- */
-
 /* mismatch_ess is 1 if it is not measured, because every rollout then counts in full. */
 static enum trainer_status iterate(struct run *run, int32_t iteration, struct trainer_error *err)
 {
@@ -255,8 +247,6 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
     }
     return status;
 }
-
-/* ---- a run -------------------------------------------------------------------------------- */
 
 static bool is_sound(const struct trainer_comm *comm)
 {

@@ -1,7 +1,6 @@
 #include "run/value_arrays.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "recipe/recipe_needs.h"
 #include "support/carve.h"

@@ -5,8 +5,6 @@
 #include "support/error.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 const char *trainer_status_text(enum trainer_status status)
 {

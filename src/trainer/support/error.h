@@ -1,10 +1,14 @@
 /* error.h: how the trainer's functions fail: a status, and a message for a person. */
 #pragma once
 
+/* The headers of C that nearly every file of the trainer needs, once for all of them. */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <rlcore/status.h>
 #include <trainer/status.h>

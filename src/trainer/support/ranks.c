@@ -1,8 +1,5 @@
 #include "support/ranks.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "support/error.h"
 
 enum trainer_status ranks_lost(struct ranks *ranks, struct trainer_error *err)
@@ -81,8 +78,6 @@ enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t 
     return status;
 }
 
-/* ---- lanes -------------------------------------------------------------------------------- */
-
 /* Each rank gets a range of lanes, so that its lanes are adjacent in the order of the sum. */
 void ranks_lanes(const struct ranks *ranks, size_t n_lanes, int rank, size_t *first, size_t *end)
 {
@@ -92,8 +87,6 @@ void ranks_lanes(const struct ranks *ranks, size_t n_lanes, int rank, size_t *fi
     *first = n_lanes * at / summing;
     *end = n_lanes * next / summing;
 }
-
-/* ---- beginning and end -------------------------------------------------------------------- */
 
 enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const char *text, struct trainer_error *err)
 {
