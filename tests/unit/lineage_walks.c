@@ -21,19 +21,60 @@ static struct lineage_error err;
 
 enum { LIMIT_MAX = 6 };
 
+static const char *const names[] = {"alpha", "beta", "lr", "opt", "none"};
+
 /* ---- the obvious way ---- */
 
-struct near {
+enum { ROWS_MAX = 8002, PARAMS_MAX = 8 };
+
+/* What the obvious way needs of each trial of a store, oldest first. It is read once and not for each question: reading takes most
+ * of the time. */
+struct seen {
     uint64_t seq;
-    size_t met;
-    bool failed;
+    bool failed, informational;
+    size_t n_params;
+    struct lineage_param params[PARAMS_MAX];
+    char texts[PARAMS_MAX][8];
 };
 
-static bool meets(const struct lineage_trial *trial, const struct lineage_condition *condition)
+static struct seen all[ROWS_MAX];
+static size_t n_all;
+
+static void read_all(struct lineage_store *store)
 {
-    const struct lineage_param *param = lineage_trial_find_param(trial, condition->name);
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    n_all = 0;
+    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
+    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK) {
+        assert_true(n_all < ROWS_MAX && trial.n_params <= PARAMS_MAX);
+        struct seen *seen = &all[n_all++];
+        *seen = (struct seen){.seq = trial.seq,
+                              .failed = lineage_label_is_failure(trial.status),
+                              .informational = lineage_label_is_informational(trial.status),
+                              .n_params = trial.n_params};
+        for (size_t i = 0; i < trial.n_params; i++) {
+            struct lineage_param *param = &seen->params[i];
+            *param = trial.params[i];
+            for (size_t name = 0; name < sizeof names / sizeof *names; name++)
+                if (strcmp(param->name, names[name]) == 0)
+                    param->name = names[name];
+            if (param->text) {
+                assert_true(strlen(param->text) < sizeof seen->texts[i]);
+                param->text = strcpy(seen->texts[i], param->text);
+            }
+        }
+    }
+    lineage_cursor_close(cursor);
+}
+
+static bool meets(const struct seen *trial, const struct lineage_condition *condition)
+{
+    const struct lineage_param *param = NULL;
     const struct lineage_range *range = &condition->range;
     bool met = false;
+    for (size_t i = 0; i < trial->n_params && !param; i++)
+        param = strcmp(trial->params[i].name, condition->name) == 0 ? &trial->params[i] : NULL;
     for (size_t i = 0; param && param->text && i < condition->n_texts; i++)
         met = met || strcmp(param->text, condition->texts[i]) == 0;
     if (!param || param->text || condition->n_texts)
@@ -41,6 +82,12 @@ static bool meets(const struct lineage_trial *trial, const struct lineage_condit
     return !isnan(param->value) && (!range->low.present || param->value >= range->low.value) &&
            (!range->high.present || param->value <= range->high.value);
 }
+
+struct near {
+    uint64_t seq;
+    size_t met;
+    bool failed;
+};
 
 /* More conditions, then failures, then newer trials. */
 static int by_nearness(const void *a, const void *b)
@@ -54,22 +101,17 @@ static int by_nearness(const void *a, const void *b)
 }
 
 /* Writes the seqs of the nearest trials, "12 7 ". */
-static void find_slowly(char out[200], struct lineage_store *store, const struct lineage_condition *conditions, size_t n,
-                        size_t limit)
+static void find_slowly(char out[200], const struct lineage_condition *conditions, size_t n, size_t limit)
 {
-    static struct near nears[4000];
-    struct lineage_cursor *cursor;
-    struct lineage_trial trial;
+    static struct near nears[ROWS_MAX];
     size_t found = 0;
-    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
-    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK) {
-        struct near near = {.seq = trial.seq, .failed = lineage_label_is_failure(trial.status)};
+    for (size_t t = 0; t < n_all; t++) {
+        struct near near = {.seq = all[t].seq, .failed = all[t].failed};
         for (size_t i = 0; i < n; i++)
-            near.met += meets(&trial, &conditions[i]);
-        if (near.met && lineage_label_is_informational(trial.status))
+            near.met += meets(&all[t], &conditions[i]);
+        if (near.met && all[t].informational)
             nears[found++] = near;
     }
-    lineage_cursor_close(cursor);
     qsort(nears, found, sizeof *nears, by_nearness);
     *out = '\0';
     for (size_t i = 0; i < found && i < limit; i++)
@@ -97,7 +139,6 @@ static size_t draw(size_t n)
     return (size_t)rand_r(&seed) % n;
 }
 
-static const char *const names[] = {"alpha", "beta", "lr", "opt", "none"};
 static const char *const texts[] = {"adam", "sgd", "muon", "never"};
 
 /* Writes one parameter: a few values of alpha and beta, some of them odd, and a different lr in nearly each trial. */
@@ -192,13 +233,14 @@ static void draw_condition(struct lineage_condition *condition, const char *want
 static void compare_ways(struct lineage_store *store, size_t times)
 {
     char fast[200], slow[200];
+    read_all(store);
     while (times-- > 0) {
         struct lineage_condition conditions[5];
         const char *wanted[5][4];
         size_t n = draw(6), limit = draw(LIMIT_MAX);
         for (size_t i = 0; i < n; i++)
             draw_condition(&conditions[i], wanted[i]);
-        find_slowly(slow, store, conditions, n, limit);
+        find_slowly(slow, conditions, n, limit);
         find_fast(fast, store, conditions, n, limit);
         assert_string_equal(fast, slow);
     }
@@ -242,22 +284,18 @@ static void the_number_of_conditions_is_limited(void **state)
 
 /* ---- queries ---- */
 
-/* Seqs of at most `limit` trials (0: all) that meet all conditions, from the end on if `down`. Returns their number. */
-static size_t query_slowly(uint64_t *seqs, const struct lineage_query *query, struct lineage_store *store)
+/* Seqs of at most `limit` trials (0: all) that meet all conditions, from the end on if `sort` is set. Returns their number. */
+static size_t query_slowly(uint64_t *seqs, const struct lineage_query *query)
 {
-    struct lineage_cursor *cursor;
-    struct lineage_trial trial;
     size_t n = 0;
-    const struct lineage_query all = {.sort = query->sort};
-    assert_int_equal(lineage_query_open(&cursor, store, &all, &err), LINEAGE_OK);
-    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK) {
+    for (size_t t = 0; t < n_all; t++) {
+        const struct seen *trial = &all[query->sort ? n_all - 1 - t : t];
         size_t met = 0;
         for (size_t i = 0; i < query->n_conditions; i++)
-            met += meets(&trial, &query->conditions[i]);
+            met += meets(trial, &query->conditions[i]);
         if (met == query->n_conditions && (!query->limit || n < query->limit))
-            seqs[n++] = trial.seq;
+            seqs[n++] = trial->seq;
     }
-    lineage_cursor_close(cursor);
     return n;
 }
 
@@ -276,12 +314,13 @@ static void draw_wide(struct lineage_condition *condition, const char *wanted[1]
 static void a_query_finds_what_a_pass_finds(void **state)
 {
     (void)state;
-    enum { ROWS = 8000 };
-    static uint64_t slow[ROWS + 2];
+    enum { ROWS = ROWS_MAX - 2 };
+    static uint64_t slow[ROWS_MAX];
     seed = 1;
     for (size_t kind = 0; kind < 3; kind++) {
         char *dir = make_store(ROWS, kind, kind == 1);
         struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        read_all(store);
         for (size_t times = 0; times < 40; times++) {
             struct lineage_condition conditions[4];
             const char *wanted[4][1];
@@ -294,7 +333,7 @@ static void a_query_finds_what_a_pass_finds(void **state)
             size_t found = 0;
             for (size_t i = 0; i < query.n_conditions; i++)
                 draw_wide(&conditions[i], wanted[i]);
-            size_t n = query_slowly(slow, &query, store);
+            size_t n = query_slowly(slow, &query);
             assert_int_equal(lineage_query_open(&cursor, store, &query, &err), LINEAGE_OK);
             for (; lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK; found++)
                 assert_true(found < n && trial.seq == slow[found]);
@@ -312,11 +351,11 @@ enum { FEW = 3000, MANY = 24000 };
 
 /* The shapes of a log in which a search could go far back. */
 enum shape {
-    ONE_VALUE,    /* each trial has beta=3 and another alpha; none failed */
+    ONE_VALUE, /* each trial has beta=3 and another alpha; none failed */
     OLD_FAILURES, /* the same, and the first three failed */
-    TIES,         /* a coarse grid; each seventh trial failed */
-    BLOCKS,       /* alpha=1 was tried in the first half only, beta=3 in the second half */
-    ABORTED,      /* a coarse grid; two of three trials were aborted */
+    TIES, /* a coarse grid; each seventh trial failed */
+    BLOCKS, /* alpha=1 was tried in the first half only, beta=3 in the second half */
+    ABORTED, /* a coarse grid; two of three trials were aborted */
     N_SHAPES
 };
 
@@ -399,7 +438,7 @@ static size_t steps_of(struct lineage_store *store, enum question question)
 static void conditions_without_a_common_trial_take_few_steps(void **state)
 {
     (void)state;
-    enum { LONG = 24000, LONGER = 96000 };
+    enum { LONG = 24000, LONGER = 48000 };
     size_t steps[2][N_QUESTIONS];
     for (int many = 0; many < 2; many++) {
         char *dir = make_long(many ? LONGER : LONG, BLOCKS);

@@ -18,6 +18,7 @@
 #include "support/quotes.h"
 #include "support/rng.h"
 #include "support/small_recipe.h"
+#include "support/warm_place.h"
 
 static enum trainer_status parse(struct trainer_recipe *recipe, const char *text, struct trainer_error *err)
 {
@@ -319,10 +320,22 @@ static enum trainer_status tell(struct told *told, const struct trainer_recipe *
     return trainer_run(recipe, &options, &err);
 }
 
-static struct trainer_recipe traced_recipe(enum rl_algorithm_name name)
+/* The policy that all runs start from has seen enough demonstrations for rewards that differ. It is trained once: a warm start of
+ * each run took most of the time of this test. */
+static int open_trained_place(void **state)
+{
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    struct warm_place *place;
+    open_warm_place(state);
+    place = *state;
+    warm_checkpoint(&recipe, 150, place->warm);
+    return 0;
+}
+
+static struct trainer_recipe traced_recipe(const struct warm_place *place, enum rl_algorithm_name name)
 {
     struct trainer_recipe r = small_recipe(TRAINER_HOPWORLD);
-    r.warm_start.steps = 150;
+    strcpy(r.checkpoint, place->warm);
     r.training.iterations = 4;
     r.training.learning_rate = 3e-3;
     r.evaluation.questions = 4;
@@ -341,8 +354,7 @@ static void assert_inert(const struct trainer_recipe *recipe, const char *inert)
 
 static void settings_without_effect_are_inert(void **state)
 {
-    (void)state;
-    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_TURN_GROUP_V1D);
+    struct trainer_recipe r = traced_recipe(*state, RL_ALGORITHM_TURN_GROUP_V1D);
     r.tasks[0].algorithm.alpha = 0.9;
     r.loss.clip_high = 0.5;
     assert_inert(&r, "");
@@ -352,6 +364,8 @@ static void settings_without_effect_are_inert(void **state)
     r.correction.cap = 2;
     r.correction.name = TRAINER_CORRECTION_NONE;
     r.tasks[0].env.kind = TRAINER_REVERSE; /* no turns, so no gain */
+    r.checkpoint[0] = '\0';
+    r.warm_start.steps = 150; /* the checkpoint has not learnt to reverse */
     r.tasks[0].algorithm.beta = 0.7;
     assert_inert(&r, "alpha, beta");
 }
@@ -359,8 +373,7 @@ static void settings_without_effect_are_inert(void **state)
 /* With one update per iteration on-policy, every ratio is 1 and no clip range acts. */
 static void a_clip_range_without_a_second_update_is_inert(void **state)
 {
-    (void)state;
-    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_GRPO);
+    struct trainer_recipe r = traced_recipe(*state, RL_ALGORITHM_GRPO);
     r.loss.clip_low = 0.1;
     assert_inert(&r, "");
     r.training.epochs = 1;
@@ -371,11 +384,10 @@ static void a_clip_range_without_a_second_update_is_inert(void **state)
 /* rae's decay changes the baseline of the next iteration; a schedule acts from the second iteration on. */
 static void effects_on_later_iterations_are_found(void **state)
 {
-    (void)state;
-    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_RAE);
+    struct trainer_recipe r = traced_recipe(*state, RL_ALGORITHM_RAE);
     r.tasks[0].algorithm.decay = 0.5;
     assert_inert(&r, "");
-    r = traced_recipe(RL_ALGORITHM_TURN_GROUP_V1D);
+    r = traced_recipe(*state, RL_ALGORITHM_TURN_GROUP_V1D);
     r.tasks[0].algorithm.schedule.kind = TRAINER_LINEAR;
     r.tasks[0].algorithm.schedule.alpha_end = 0.7;
     assert_inert(&r, "");
@@ -385,8 +397,7 @@ static void effects_on_later_iterations_are_found(void **state)
 static void the_trace_changes_no_bit(void **state)
 {
     struct told traced, plain;
-    (void)state;
-    struct trainer_recipe r = traced_recipe(RL_ALGORITHM_ECHO);
+    struct trainer_recipe r = traced_recipe(*state, RL_ALGORITHM_ECHO);
     r.correction.name = TRAINER_CORRECTION_TIS;
     assert_int_equal(tell(&plain, &r), TRAINER_OK);
     r.correction.cap = 1e6;
@@ -418,7 +429,7 @@ static void draw_value(const struct recipe_field *field, void *base, struct trai
 }
 
 /* Gives some of the traced settings random values. */
-static struct trainer_recipe draw(uint64_t seed)
+static struct trainer_recipe draw(const struct warm_place *place, uint64_t seed)
 {
     static const enum rl_algorithm_name names[] = {RL_ALGORITHM_GRPO,   RL_ALGORITHM_TURN_GROUP_V1D,
                                                    RL_ALGORITHM_ECHO,   RL_ALGORITHM_RAE,
@@ -426,7 +437,7 @@ static struct trainer_recipe draw(uint64_t seed)
                                                    RL_ALGORITHM_OPSD,   RL_ALGORITHM_JOINT,
                                                    RL_ALGORITHM_REWARD, RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE};
     struct trainer_rng rng = {trainer_seed(seed, 'p', 1)};
-    struct trainer_recipe r = traced_recipe(names[trainer_rng_below(&rng, sizeof names / sizeof *names)]);
+    struct trainer_recipe r = traced_recipe(place, names[trainer_rng_below(&rng, sizeof names / sizeof *names)]);
     r.loss.name = (enum trainer_loss_name)trainer_rng_below(&rng, TRAINER_N_LOSSES);
     r.training.epochs = 1 + trainer_rng_below(&rng, 2);
     r.training.iterations = 2;
@@ -460,9 +471,8 @@ static bool is_named_inert(const char *inert, const char *name)
 static void random_recipes_have_no_unnamed_inert_setting(void **state)
 {
     size_t ran = 0, compared = 0, inert = 0;
-    (void)state;
     for (uint64_t seed = 0; seed < 4000 && ran < 16; seed++) {
-        struct trainer_recipe recipe = draw(seed), variant;
+        struct trainer_recipe recipe = draw(*state, seed), variant;
         struct recipe_traced traced[RECIPE_TRACED_MAX];
         struct told told, other;
         if (!is_accepted(&recipe) || tell(&told, &recipe) != TRAINER_OK)
@@ -505,5 +515,5 @@ int main(void)
         cmocka_unit_test(the_trace_changes_no_bit),
         cmocka_unit_test(random_recipes_have_no_unnamed_inert_setting),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_trained_place, close_warm_place);
 }
