@@ -39,6 +39,13 @@ json_t *history_new(const char *tool)
     return json_pack("{s:s, s:[], s:{}, s:{}, s:{}}", "tool", tool, "runs", "directions", "aliases", "left_out");
 }
 
+json_t *history_without_ends(const char *tool)
+{
+    json_t *history = history_new(tool);
+    json_object_set_new(history, "ends_unknown", json_true());
+    return history;
+}
+
 json_t *history_add_run(json_t *history, const char *key)
 {
     json_t *run = json_pack("{s:o, s:s, s:{}, s:{}, s:{}, s:{}, s:i}", "key", history_text(key), "state", "finished", "params",

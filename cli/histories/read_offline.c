@@ -162,7 +162,7 @@ static json_t *read_each(const char *path, const char *tool, const char *name,
                          bool (*take)(json_t *history, const FTSENT *file, json_t *value, char why[HISTORY_WHY_MAX]),
                          char why[HISTORY_WHY_MAX])
 {
-    json_t *history = history_new(tool);
+    json_t *history = history_without_ends(tool);
     FTS *tree = history_tree(path, why);
     bool good = tree != NULL;
     for (FTSENT *entry; good && (entry = fts_read(tree));) {

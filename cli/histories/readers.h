@@ -22,6 +22,7 @@ history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, r
 json_t *history_text(const char *text);
 
 json_t *history_new(const char *tool);
+json_t *history_without_ends(const char *tool); /* of a tool that does not record how a run ended */
 
 /* Adds a run and returns it, borrowed. key identifies it for its tool, so that a second import finds it again. */
 json_t *history_add_run(json_t *history, const char *key);
