@@ -195,6 +195,8 @@ static void describe(const json_t *history, const struct history_rows *rows, str
     print_names(text, rows->metrics);
     print_score(history, rows, store);
     print_names("parameters", parameters);
+    if (cli_json_string(history, "caution"))
+        printf("%s\n", cli_json_string(history, "caution"));
     print_left_out(history, rows);
     json_decref(parameters);
 }

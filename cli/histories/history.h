@@ -12,7 +12,8 @@
  * state is finished, failed, killed, pruned or running; times are seconds since 1970; metrics are the last values, "nan", "inf" or
  * "-inf" if they are not finite, and curves the finite values of steps. A run that is `broken` does not meet a constraint, and one
  * that `groups` others is a trial only if it has a score; a `weak` key may be that of another run. Members are missing where the tool does not record them. `left_out` of a
- * run counts values that are not finite. `ends_unknown`: the tool does not record how a run ended.
+ * run counts values that are not finite. `ends_unknown`: the tool does not record how a run ended;
+ * `caution`: what the user should know about its values.
  */
 #pragma once
 

@@ -470,11 +470,21 @@ static bool sort_runs(json_t *history)
     return json_object_set_new(history, "runs", sorted) == 0 && good;
 }
 
-/* Two runs with one key would be taken for one that ended differently. */
-static void tell_keys_apart(json_t *history)
+/* Two runs with one key would be taken for one that ended differently. Copies of one are one, but for lines of a table. */
+static void tell_keys_apart(json_t *history, bool has_copies)
 {
-    json_t *seen = json_object(), *run;
+    json_t *seen = json_object(), *firsts = json_object(), *run;
     size_t i;
+    for (i = 0; has_copies && i < json_array_size(json_object_get(history, "runs")); i++) {
+        run = json_array_get(json_object_get(history, "runs"), i);
+        const char *key = json_string_value(json_object_get(run, "key"));
+        const json_t *first = json_object_get(firsts, key);
+        if (!first)
+            json_object_set(firsts, key, run);
+        else if (json_equal(first, run) && json_array_remove(json_object_get(history, "runs"), i--) == 0)
+            history_leave_out(history, "copies of a run");
+    }
+    json_decref(firsts);
     json_array_foreach(json_object_get(history, "runs"), i, run) {
         const char *key = json_string_value(json_object_get(run, "key"));
         const json_int_t n = json_integer_value(json_object_get(seen, key)) + 1;
@@ -508,6 +518,11 @@ static bool is_artifact(const FTSENT *file)
     return strcmp(file->fts_parent->fts_name, "artifacts") == 0;
 }
 
+static bool is_dvclive_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "metrics.json") == 0 && (has_beside(file, "plots") || has_beside(file, "params.yaml"));
+}
+
 static bool is_syne_tune_file(const FTSENT *file)
 {
     return strcmp(file->fts_name, "results.csv.zip") == 0 && has_beside(file, "metadata.json");
@@ -525,6 +540,11 @@ static const char *remedy_of(const char *path)
         const char *head[3], *remedy;
     } known[] = {
         {2, is_syne_tune_file, {NULL}, "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
+        {3,
+         is_dvclive_file,
+         {NULL},
+         "is of DVC or DVCLive, whose metrics.json is of one training; write all experiments: dvc exp show --json >FILE, and "
+         "import that"},
         {0, NULL, {"PK", "", ""}, "is an archive; unzip it into a folder and import that"},
         {0, NULL, {"\x80", "", ""}, PICKLE},
         {0, NULL, {OLD_PICKLE, "", ""}, PICKLE},
@@ -627,6 +647,7 @@ json_t *history_read(const char *path, const struct history_options *options, ch
         json_decref(history);
         return history_fail(why, "out of memory");
     }
-    tell_keys_apart(history);
+    if (history)
+        tell_keys_apart(history, read != read_table);
     return history;
 }

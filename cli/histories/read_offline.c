@@ -31,7 +31,8 @@ static bool take_message(void *context, json_t *message)
 {
     struct offline *o = context;
     const json_t *payload = json_object_get(message, "payload"), *metric = json_object_get(payload, "metric"),
-                 *param = json_object_get(payload, "param");
+                 *one = json_object_get(payload, "param"),
+                 *param = one ? one : json_object_get(payload, "params"); /* of a list */
     const char *name = cli_json_string(metric, "metricName"), *part = cli_json_string(payload, "context"),
                *key = cli_json_string(payload, "key");
     const char *source = cli_json_string(param, "source"), *setting = cli_json_string(param, "paramName");
@@ -44,7 +45,7 @@ static bool take_message(void *context, json_t *message)
     } else if (setting && !(source && strcmp(source, "auto-logged") == 0)) {
         history_add_param(o->run, setting, json_incref(json_object_get(param, "paramValue")));
     } else if (key && strcmp(key, "Name") == 0) {
-        history_set_text(o->run, "name", cli_json_string(payload, "val"));
+        history_set_text(o->run, "name", cli_json_string(payload, cli_json_string(payload, "val") ? "val" : "value"));
     }
     return true;
 }

@@ -85,6 +85,11 @@ static bool take_report(void *context, json_t *report)
         history_set_time(trial->run, "ended", ended);
     if (!json_object_size(json_object_get(trial->run, "params")))
         history_add_param(trial->run, "", json_incref(json_object_get(report, "config")));
+    const json_t *config = json_object_get(report, "config"), *before = json_object_get(trial->run, "config");
+    if (before && config && !json_equal(before, config))
+        history_set_text(trial->run, "notes",
+                         "its settings changed while it ran, as population-based training does it; these are the last ones");
+    json_object_set(trial->run, "config", json_object_get(report, "config"));
     history_set_time(trial->run, "seconds", total);
     add_metrics(trial, "", report, json_number_value(json_object_get(report, "training_iteration")));
     return true;

@@ -291,6 +291,10 @@ done
 must_equal 'keep 0.15 ray:80ee5_00000
 crash  ray:80ee5_00001
 crash  ray:80ee5_00002' "$(cells report 9,10,15)"
+# Population-based training changes the settings of a trial.
+sed 's/"lr": 0.1/"lr": 0.2/; s/"training_iteration": [0-9]*/"training_iteration": 9/' "$real"/ray-2.60/*k=0*/result.json | tail -n 1 >>"$(echo progress/*k=0*)/result.json"
+run import -C population progress --metric loss --direction lower
+must_have population/results.tsv 'its settings changed while it ran'
 new offline lower
 # The log of a process that was killed early has its header only, and is counted.
 mkdir -p killed/run-1
@@ -546,7 +550,12 @@ must_equal 2 "$(grep -c 'train.lr' dvc/results.tsv)" 'experiments of DVC, withou
 must_have dvc/results.tsv '0.009999999999999995'
 printf 'Experiment,rev,typ,Created,parent,val.loss,train.lr\n' >dvc.csv
 must_fail 2 'dvc exp show --json' import -C dvc dvc.csv
+cp -r "$real/clearml-2.1" zero
+sed 's/"value": *[0-9.]*/"value": 0.0/g' "$real"/clearml-2.1/*/metrics.jsonl >zero/offline-52e46bb6/metrics.jsonl
+run import -C zero zero --direction lower --dry-run
+must_have out 'a value of 0 may have been nan or infinite, which clearml stores as 0'
 run import -C clearml "$real/clearml-2.1" --direction lower
+must_lack out 'a value of 0'
 must_have clearml/results.tsv '0.333333'
 must_have clearml/results.tsv 'lr=0.1'
 run import -C hpbandster "$real/hpbandster-0.7" --direction lower
@@ -555,6 +564,16 @@ must_have out 'score: loss, a lower one is better, says the store as does hpband
 must_have hpbandster/results.tsv 'budget=3'
 must_have hpbandster/results.tsv 'ValueError: bad'
 must_fail 2 'the study is to minimize its loss' import -C other "$real/hpbandster-0.7" --direction higher
+cp -r "$real/comet-3.58" comet-named
+cat >>comet-named/messages.json <<'END'
+{"payload": {"key": "Name", "message_id": 2, "value": "plain"}, "type": "log_other"}
+{"payload": {"local_timestamp": 1796052929429, "message_id": 4, "params": {"paramName": "d|a", "paramValue": [1, 2], "source": "manual", "step": null}}, "type": "parameter_msg"}
+END
+run import -C cometed comet-named --direction lower
+must_equal "plain lr=0.1; d_a='[1,2]'" "$(cells cometed 7,17)"
+mkdir -p dvclive/plots
+touch dvclive/metrics.json
+must_fail 2 'is of DVC or DVCLive, whose metrics.json is of one training' import -C h dvclive
 run import -C comet "$real/comet-3.58" --direction lower
 must_have out 'metrics of 1 finished runs: val_loss 1'
 must_have comet/results.tsv '0.3333333333333333'
@@ -626,6 +645,16 @@ must_equal '0.208511002351287 0.36016224672107905 0.125' "$(cells noted 10 | tr 
 run import -C settings "$real/tensorboardx-2.6-hparams" --direction lower --metric val/loss
 must_have out 'tensorboard does not record how a run ended: one that died or goes on counts as finished'
 must_equal 'tensorboard:hp 0.25 lr=0.1; flag=true; opt=adam; metrics hparam.loss=0.25' "$(cells settings 15,10,17 | sed 's/^\([^ ]*\) \([^ ]*\)/\2 \1/')"
+# Integers that a double would round stay what they are, so that two seeds are two; a run that is there twice is one.
+cat >seeds.json <<'END'
+[{"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}},
+ {"id": "b", "config": {"seed": 18446744073709551615, "n": -9007199254740992}, "summary": {"loss": 2}},
+ {"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}}]
+END
+run import -C seeds seeds.json --metric loss --direction lower
+must_have out '1 copies of a run are left out'
+must_equal "wandb:a seed='12345678901234567'; n=3
+wandb:b seed='18446744073709551615'; n=-9007199254740992" "$(cells seeds 15,17 | sed 's/; disc.*//')"
 # Lines of one training are not runs, whichever column counts them.
 must_fail 2 'its lines are steps of one training, because only time/total_timesteps tells them apart' \
     import -C syne "$SOURCE/fixtures/real/stable_baselines3/log/progress.csv" --metric eval/mean_reward
