@@ -188,10 +188,15 @@ static void describe(const json_t *history, const struct history_rows *rows, str
     if (!json_object_size(rows->states))
         printf("\n");
     print_names("", rows->states);
+    if (json_object_get(history, "ends_unknown") && json_object_size(rows->states) == 1 && rows->n_finished)
+        printf("%s does not record how a run ended: one that died or goes on counts as finished\n",
+               cli_json_string(history, "tool"));
     snprintf(text, sizeof text, "metrics of %zu finished runs", rows->n_finished);
     print_names(text, rows->metrics);
     print_score(history, rows, store);
     print_names("parameters", parameters);
+    if (cli_json_string(history, "caution"))
+        printf("%s\n", cli_json_string(history, "caution"));
     print_left_out(history, rows);
     json_decref(parameters);
 }
@@ -567,7 +572,7 @@ static int try_import(const struct lineage_config *config, const struct import_o
     return done;
 }
 
-/* With --direction. A log that lacks its header is refused later, before a store is made. */
+/* With --direction. A log that lacks its header is tried, so that the reason is printed before a store is made. */
 static int make_store(struct import_options *o, bool history, const char *dir, const char *path)
 {
     const struct lineage_config config = {.direction = o->direction};
@@ -575,8 +580,10 @@ static int make_store(struct import_options *o, bool history, const char *dir, c
     o->checks = history;
     const int status = history ? import_history(NULL, o, path) : CLI_GO_ON;
     o->checks = false;
-    if (status != CLI_GO_ON || (!history && stat(path, &st) == 0 && S_ISREG(st.st_mode) && !history_log_score(path, o->metric)))
+    if (status != CLI_GO_ON)
         return status;
+    if (!history && stat(path, &st) == 0 && S_ISREG(st.st_mode) && !history_log_score(path, o->metric))
+        return try_import(&config, o, (char *)(uintptr_t)path);
     return cli_store_create(dir, &config) == CLI_OK ? CLI_GO_ON : CLI_SYSTEM;
 }
 

@@ -4,7 +4,7 @@
  * Every reader gives the same form, a JSON object, so that one piece of code makes rows of it (history_rows.h):
  *
  *   {"tool": "optuna", "version": "5.0.0", "study": "cifar", "directions": {"value": "maximize"}, "score": "value",
- *    "aliases": {"value_0": "value"}, "left_out": {"deleted runs": 2}, "runs": [
+ *    "aliases": {"value_0": "value"}, "left_out": {"deleted runs": 2}, "ends_unknown": true, "runs": [
  *     {"key": "7", "name": "trial 7", "notes": "..", "state": "finished", "started": 1.7e9, "ended": 1.7e9, "parent": "3",
  *      "code": {"main.py": ".."}, "broken": "constraint memory is 0.1 above 0",
  *      "params": {"lr": 0.1, "opt": "adam"}, "metrics": {"value": 0.5}, "curves": {"loss": [[0, 2.5], [1, 2.1]]}}]}
@@ -12,7 +12,8 @@
  * state is finished, failed, killed, pruned or running; times are seconds since 1970; metrics are the last values, "nan", "inf" or
  * "-inf" if they are not finite, and curves the finite values of steps. A run that is `broken` does not meet a constraint, and one
  * that `groups` others is a trial only if it has a score; a `weak` key may be that of another run. Members are missing where the tool does not record them. `left_out` of a
- * run counts values that are not finite.
+ * run counts values that are not finite. `ends_unknown`: the tool does not record how a run ended;
+ * `caution`: what the user should know about its values.
  */
 #pragma once
 
@@ -43,7 +44,7 @@ const char *history_tool_of(const char *path);
  * lineage_import reads; else NULL. */
 const char *history_log_score(const char *path, const char *metric);
 
-/* Whether the file has other bytes than text has: an archive would be reported by the columns of its first bytes. */
+/* Whether the file is not meant to be read as text: an archive or a pickle would be reported by the columns of its first bytes. */
 bool history_is_binary(const char *path);
 
 /* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */

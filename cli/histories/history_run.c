@@ -34,6 +34,13 @@ json_t *history_new(const char *tool)
     return json_pack("{s:s, s:[], s:{}, s:{}, s:{}}", "tool", tool, "runs", "directions", "aliases", "left_out");
 }
 
+json_t *history_without_ends(const char *tool)
+{
+    json_t *history = history_new(tool);
+    json_object_set_new(history, "ends_unknown", json_true());
+    return history;
+}
+
 json_t *history_add_run(json_t *history, const char *key)
 {
     json_t *run = json_pack("{s:o, s:s, s:{}, s:{}, s:{}, s:{}, s:i}", "key", history_text(key), "state", "finished", "params",
@@ -74,7 +81,19 @@ void history_set_direction(json_t *history, const char *metric, bool maximize)
 
 /* ---- JSON that Python writes ---- */
 
-/* Python's json writes NaN and infinities as bare words, which are not JSON: they become texts, as W&B itself writes them. */
+/* The length of an integer that jansson refuses, such as a seed of 64 bits; 0: it is none. */
+static size_t long_integer(const char *at, const char *end)
+{
+    const size_t n = strspn(at, "-0123456789");
+    if (n < 19 || at + n >= end || strchr(".eE", at[n]))
+        return 0;
+    errno = 0;
+    strtoll(at, NULL, 10);
+    return errno == ERANGE ? n : 0;
+}
+
+/* Python's json writes NaN and infinities as bare words, which are not JSON: they become texts, as W&B itself writes them. So do
+ * integers of more than 64 bits. */
 char *history_json_quoted(const char *text, size_t *length)
 {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
@@ -88,6 +107,12 @@ char *history_json_quoted(const char *text, size_t *length)
         if (!in_text && word < 3) {
             n += (size_t)sprintf(out + n, "\"%s\"", words[word]);
             at += strlen(words[word]) - 1;
+            continue;
+        }
+        const size_t digits = in_text ? 0 : long_integer(at, end);
+        if (digits) {
+            n += (size_t)sprintf(out + n, "\"%.*s\"", (int)digits, at);
+            at += digits - 1;
             continue;
         }
         if (in_text && *at == '\\' && at + 1 < end)
@@ -141,6 +166,10 @@ static void add_param(json_t *run, const char *name, json_t *value, int depth)
         free(text);
     } else if (json_is_boolean(value)) {
         history_set_text(json_object_get(run, "params"), name, json_is_true(value) ? "true" : "false");
+    } else if (json_is_integer(value)) {
+        char digits[32];
+        snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        history_add_param_text(run, name, digits);
     } else if (json_is_number(value)) {
         json_object_set_new(json_object_get(run, "params"), name, json_real(json_number_value(value)));
     }
@@ -152,11 +181,22 @@ void history_add_param(json_t *run, const char *name, json_t *value)
     json_decref(value);
 }
 
+/* Whether the text is an integer that a double does not hold: two seeds would be one number. */
+static bool is_rounded(const char *text, double number)
+{
+    char digits[400];
+    const size_t n = strlen(text);
+    if (n < 16 || n >= 300 || text[strspn(text, "-0123456789")])
+        return false;
+    snprintf(digits, sizeof digits, "%.0f", number);
+    return strcmp(digits, text) != 0;
+}
+
 void history_add_param_text(json_t *run, const char *name, const char *text)
 {
     double number;
     json_t *params = json_object_get(run, "params");
-    if (lineage_number_parse(&number, text, strlen(text)) && isfinite(number))
+    if (lineage_number_parse(&number, text, strlen(text)) && isfinite(number) && !is_rounded(text, number))
         json_object_set_new(params, name, json_real(number));
     else
         history_set_text(params, name, text);

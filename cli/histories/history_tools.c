@@ -239,9 +239,25 @@ static bool is_journal(const char *path)
     return head_has(path, "{\"op_code\":", "", "");
 }
 
+/* Whether the file has that name, and the other one is in its folder. */
+static bool is_beside(const char *path, const char *name, const char *other)
+{
+    char file[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (strcmp(slash ? slash + 1 : path, name) != 0)
+        return false;
+    const int n = snprintf(file, sizeof file, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, other);
+    return n > 0 && n < PATH_MAX && access(file, F_OK) == 0;
+}
+
+static bool is_lightning_file(const char *path)
+{
+    return is_beside(path, "metrics.csv", "hparams.yaml");
+}
+
 static bool is_ray_result(const char *path)
 {
-    return head_has(path, "{", "\"training_iteration\":", "\"trial_id\":");
+    return is_beside(path, "progress.csv", "params.json") || head_has(path, "{", "\"training_iteration\":", "\"trial_id\":");
 }
 
 static bool is_aide(const char *path)
@@ -306,6 +322,8 @@ const char *history_log_score(const char *path, const char *metric)
     return has_word(line, name) ? name : NULL;
 }
 
+#define OLD_PICKLE "ccopy_reg" /* the first bytes of an object in a pickle of protocol 0, which is text */
+
 bool history_is_binary(const char *path)
 {
     char head[512];
@@ -313,7 +331,7 @@ bool history_is_binary(const char *path)
     const size_t n = in ? fread(head, 1, sizeof head, in) : 0;
     if (in)
         fclose(in);
-    return memchr(head, '\0', n) != NULL;
+    return memchr(head, '\0', n) != NULL || (n > 9 && memcmp(head, OLD_PICKLE, 9) == 0);
 }
 
 static bool is_any(const char *path)
@@ -353,6 +371,7 @@ static const struct {
     {"wandb", TEXT, is_wandb_log, read_wandb_logs},
     {"optuna", TEXT, is_journal, read_optuna_journal},
     {"ray", TEXT, is_ray_result, read_ray_result},
+    {"lightning", TEXT, is_lightning_file, read_lightning},
     {"aide", TEXT, is_aide, read_aide},
     {"smac", TEXT, is_smac_history, read_smac},
     {"hpbandster", TEXT, is_hpbandster_results, read_hpbandster},
@@ -451,11 +470,21 @@ static bool sort_runs(json_t *history)
     return json_object_set_new(history, "runs", sorted) == 0 && good;
 }
 
-/* Two runs with one key would be taken for one that ended differently. */
-static void tell_keys_apart(json_t *history)
+/* Two runs with one key would be taken for one that ended differently. Copies of one are one, but for lines of a table. */
+static void tell_keys_apart(json_t *history, bool has_copies)
 {
-    json_t *seen = json_object(), *run;
+    json_t *seen = json_object(), *firsts = json_object(), *run;
     size_t i;
+    for (i = 0; has_copies && i < json_array_size(json_object_get(history, "runs")); i++) {
+        run = json_array_get(json_object_get(history, "runs"), i);
+        const char *key = json_string_value(json_object_get(run, "key"));
+        const json_t *first = json_object_get(firsts, key);
+        if (!first)
+            json_object_set(firsts, key, run);
+        else if (json_equal(first, run) && json_array_remove(json_object_get(history, "runs"), i--) == 0)
+            history_leave_out(history, "copies of a run");
+    }
+    json_decref(firsts);
     json_array_foreach(json_object_get(history, "runs"), i, run) {
         const char *key = json_string_value(json_object_get(run, "key"));
         const json_int_t n = json_integer_value(json_object_get(seen, key)) + 1;
@@ -484,10 +513,23 @@ static bool is_swanlab_file(const FTSENT *file)
     return cli_ends_with(file->fts_name, ".swanlab");
 }
 
+static bool is_artifact(const FTSENT *file)
+{
+    return strcmp(file->fts_parent->fts_name, "artifacts") == 0;
+}
+
+static bool is_dvclive_file(const FTSENT *file)
+{
+    return strcmp(file->fts_name, "metrics.json") == 0 && (has_beside(file, "plots") || has_beside(file, "params.yaml"));
+}
+
 static bool is_syne_tune_file(const FTSENT *file)
 {
     return strcmp(file->fts_name, "results.csv.zip") == 0 && has_beside(file, "metadata.json");
 }
+
+#define PICKLE                                                                                                                   \
+    "is a pickle of Python, which runs code when it is read; write a CSV or JSON with one line a run in Python, and import that"
 
 /* Returns what to do with a file that holds runs in a form that is not read; NULL: nothing is known. */
 static const char *remedy_of(const char *path)
@@ -498,12 +540,14 @@ static const char *remedy_of(const char *path)
         const char *head[3], *remedy;
     } known[] = {
         {2, is_syne_tune_file, {NULL}, "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
+        {3,
+         is_dvclive_file,
+         {NULL},
+         "is of DVC or DVCLive, whose metrics.json is of one training; write all experiments: dvc exp show --json >FILE, and "
+         "import that"},
         {0, NULL, {"PK", "", ""}, "is an archive; unzip it into a folder and import that"},
-        {0,
-         NULL,
-         {"\x80", "", ""},
-         "is a pickle of Python, which runs code when it is read; write a CSV or JSON with one line a run in Python, and import "
-         "that"},
+        {0, NULL, {"\x80", "", ""}, PICKLE},
+        {0, NULL, {OLD_PICKLE, "", ""}, PICKLE},
         {4,
          is_hydra_file,
          {NULL},
@@ -514,6 +558,11 @@ static const char *remedy_of(const char *path)
          {NULL},
          "is of Aim, whose values only its own library reads; write a CSV with one line a run from Repo.query_runs, and "
          "import that"},
+        {5,
+         is_artifact,
+         {NULL},
+         "has only artifacts of MLflow; its runs are in the database of its tracking server, such as mlflow.db beside it: import "
+         "that"},
         {3,
          is_swanlab_file,
          {NULL},
@@ -540,6 +589,32 @@ static const char *remedy_of(const char *path)
     return NULL;
 }
 
+/* Sets the reason if a folder that is of no tool has files of one, such as mlflow.db, and returns whether it has. */
+static bool has_histories(const char *path, char why[HISTORY_WHY_MAX])
+{
+    char names[HISTORY_WHY_MAX / 2] = "", unused[HISTORY_WHY_MAX];
+    enum kind kind;
+    bool once;
+    size_t n = 0;
+    FTS *tree = kind_of(&kind, &once, path) && kind == DIRECTORY ? history_tree(path, unused) : NULL;
+    for (FTSENT *entry; tree && (entry = fts_read(tree));) {
+        history_reader *read;
+        if (entry->fts_info == FTS_D && entry->fts_level > 1)
+            fts_set(tree, entry, FTS_SKIP);
+        if (entry->fts_info != FTS_F || n > sizeof names / 2 || !kind_of(&kind, &once, entry->fts_path))
+            continue;
+        const char *tool = kind == DATABASE || is_journal(entry->fts_path) ? find(entry->fts_path, NULL, &read) : NULL;
+        if (tool && read != read_stranger)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%.80s (%s)", n ? ", " : "", entry->fts_path + strlen(path) + 1,
+                                  tool);
+    }
+    if (tree)
+        fts_close(tree);
+    if (n)
+        history_fail(why, "%.200s is a folder; name one of the files in it: %s", path, names);
+    return n > 0;
+}
+
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
     history_reader *read = NULL;
@@ -547,6 +622,8 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (!tool && errno)
         return history_fail(why, "cannot open %.300s: %s", path, strerror(errno));
     const bool guessed = !options->tool && (!tool || read == read_wandb || read == read_table);
+    if (!tool && has_histories(path, why))
+        return NULL;
     const char *remedy = guessed ? remedy_of(path) : NULL;
     if (remedy)
         return history_fail(why, "%.200s %s", path, remedy);
@@ -570,6 +647,7 @@ json_t *history_read(const char *path, const struct history_options *options, ch
         json_decref(history);
         return history_fail(why, "out of memory");
     }
-    tell_keys_apart(history);
+    if (history)
+        tell_keys_apart(history, read != read_table);
     return history;
 }

@@ -148,8 +148,13 @@ static const char *key_of(char place[PATH_MAX], const FTSENT *file)
 
 json_t *read_lightning(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    FTS *tree = history_tree(path, why);
-    json_t *history = history_new("lightning");
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX]; /* of metrics.csv, if that is given */
+    const bool is_file = cli_ends_with(path, "metrics.csv");
+    snprintf(folder, sizeof folder, "%.*s", is_file && slash ? (int)(slash - path) + (slash == path) : PATH_MAX - 1,
+             is_file && !slash ? "." : path);
+    FTS *tree = history_tree(folder, why);
+    json_t *history = history_without_ends("lightning");
     bool good = tree != NULL;
     (void)options;
     json_object_set_new(history, "settings_left_out", json_object());

@@ -176,23 +176,23 @@ static bool read_run(json_t *history, const char *dir, const char *meta, char wh
            read_files(run, dir, "tags", why);
 }
 
-/* Reads the meta.yaml of a directory; NULL with errno 0 if there is none or it is deleted. */
+static bool is_deleted(const char *meta)
+{
+    char value[256];
+    yaml_value(value, meta, "lifecycle_stage");
+    return strcmp(value, "deleted") == 0;
+}
+
+/* Reads the meta.yaml of a directory; NULL with errno 0 if there is none. */
 static char *meta_of(const char *dir, char why[HISTORY_WHY_MAX])
 {
-    char path[PATH_MAX], value[256];
+    char path[PATH_MAX];
     size_t length;
     int n = snprintf(path, sizeof path, "%s/meta.yaml", dir);
     errno = 0;
     char *text = n > 0 && n < PATH_MAX ? history_file_text(path, META_BYTES, &length, why) : NULL;
     if (!text && errno == ENOENT)
         errno = 0;
-    if (text)
-        yaml_value(value, text, "lifecycle_stage");
-    if (text && strcmp(value, "deleted") == 0) {
-        free(text);
-        text = NULL;
-        errno = 0;
-    }
     return text;
 }
 
@@ -226,7 +226,10 @@ struct experiments {
 
 static bool visit_run(void *context, const char *path, const char *meta, char why[HISTORY_WHY_MAX])
 {
-    return read_run(context, path, meta, why);
+    if (!is_deleted(meta))
+        return read_run(context, path, meta, why);
+    history_leave_out(context, "deleted runs");
+    return true;
 }
 
 static bool has_runs(const char *dir)
@@ -254,7 +257,7 @@ static bool visit_experiment(void *context, const char *path, const char *meta, 
     (void)why;
     yaml_value(name, meta, "name");
     size_t length = strlen(e->names);
-    if (!has_runs(path))
+    if (!has_runs(path) || is_deleted(meta))
         return true;
     snprintf(e->names + length, sizeof e->names - length, "%s%.60s", length ? ", " : "", name);
     if (e->wanted && strcmp(e->wanted, name) != 0)

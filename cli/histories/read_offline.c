@@ -25,7 +25,8 @@ static bool take_message(void *context, json_t *message)
 {
     struct offline *o = context;
     const json_t *payload = json_object_get(message, "payload"), *metric = json_object_get(payload, "metric"),
-                 *param = json_object_get(payload, "param");
+                 *one = json_object_get(payload, "param"),
+                 *param = one ? one : json_object_get(payload, "params"); /* of a list */
     const char *name = cli_json_string(metric, "metricName"), *part = cli_json_string(payload, "context"),
                *key = cli_json_string(payload, "key");
     const char *source = cli_json_string(param, "source"), *setting = cli_json_string(param, "paramName");
@@ -38,7 +39,7 @@ static bool take_message(void *context, json_t *message)
     } else if (setting && !(source && strcmp(source, "auto-logged") == 0)) {
         history_add_param(o->run, setting, json_incref(json_object_get(param, "paramValue")));
     } else if (key && strcmp(key, "Name") == 0) {
-        history_set_text(o->run, "name", cli_json_string(payload, "val"));
+        history_set_text(o->run, "name", cli_json_string(payload, cli_json_string(payload, "val") ? "val" : "value"));
     }
     return true;
 }
@@ -152,7 +153,7 @@ static json_t *read_each(const char *path, const char *tool, const char *name,
                          bool (*take)(json_t *history, const FTSENT *file, json_t *value, char why[HISTORY_WHY_MAX]),
                          char why[HISTORY_WHY_MAX])
 {
-    json_t *history = history_new(tool);
+    json_t *history = history_without_ends(tool);
     FTS *tree = history_tree(path, why);
     bool good = tree != NULL;
     for (FTSENT *entry; good && (entry = fts_read(tree));) {

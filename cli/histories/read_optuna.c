@@ -85,6 +85,16 @@ static void add_attribute(json_t *run, const char *key, const json_t *value)
     history_set_text(run, "broken", text);
 }
 
+/* A number that the user noted about a trial was measured, unless it has the name of an objective. */
+static void add_note(json_t *history, json_t *run, const char *key, const json_t *value)
+{
+    double number;
+    if (!history_number(&number, value))
+        history_leave_out(history, "user attributes that are not numbers");
+    else if (strcmp(key, STEPS) != 0 && !json_object_get(json_object_get(history, "directions"), key))
+        history_set_metric(run, key, number);
+}
+
 static void set_number(json_t *run, const char *number)
 {
     char name[64];
@@ -185,6 +195,13 @@ static void take_attribute(struct study *s, json_t *run, sqlite3_stmt *stmt)
     json_decref(value);
 }
 
+static void take_note(struct study *s, json_t *run, sqlite3_stmt *stmt)
+{
+    json_t *value = history_json(history_column(stmt, 2));
+    add_note(s->history, run, history_column(stmt, 1), value);
+    json_decref(value);
+}
+
 #define OF_STUDY " JOIN trials t USING (trial_id) WHERE study_id = ?1"
 
 static bool read_tables(struct study *s)
@@ -217,7 +234,10 @@ static bool read_tables(struct study *s)
                     take_setting) &&
            each_row(s, value, take_value) && (!steps || each_row(s, step, take_step)) &&
            (!history_has_column(s->db, "trial_system_attributes", "key") ||
-            each_row(s, "SELECT trial_id, key, value_json FROM trial_system_attributes" OF_STUDY, take_attribute));
+            each_row(s, "SELECT trial_id, key, value_json FROM trial_system_attributes" OF_STUDY, take_attribute)) &&
+           (!history_has_column(s->db, "trial_user_attributes", "key") ||
+            each_row(s, "SELECT trial_id, key, value_json FROM trial_user_attributes" OF_STUDY " ORDER BY trial_id, key",
+                     take_note));
 }
 
 json_t *read_optuna(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
@@ -295,12 +315,14 @@ static void journal_state(json_t *history, json_t *run, const json_t *line)
     set_values(history, run, json_object_get(line, "values"));
 }
 
-static void journal_attributes(json_t *run, const json_t *attributes)
+static void journal_attributes(json_t *history, json_t *run, const json_t *system, const json_t *user)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)attributes, key, value)
+    json_object_foreach((json_t *)(uintptr_t)system, key, value)
         add_attribute(run, key, value);
+    json_object_foreach((json_t *)(uintptr_t)user, key, value)
+        add_note(history, run, key, value);
 }
 
 /* A trial that was added whole (add_trial, enqueue_trial) has all of it in this line. */
@@ -331,7 +353,7 @@ static void journal_trial(struct journal *j, const json_t *line)
         json_object_foreach(json_object_get(line, "intermediate_values"), step, value)
             if (history_number(&one, value))
                 history_add_point(run, STEPS, strtoll(step, NULL, 10), one);
-        journal_attributes(run, json_object_get(line, "system_attrs"));
+        journal_attributes(j->history, run, json_object_get(line, "system_attrs"), json_object_get(line, "user_attrs"));
     }
     json_array_append_new(j->trials, run ? json_incref(run) : json_null());
 }
@@ -351,8 +373,8 @@ static void journal_change(struct journal *j, int code, const json_t *line)
         journal_state(j->history, run, line);
     else if (code == SET_STEP && history_number(&number, json_object_get(line, "intermediate_value")))
         history_add_point(run, STEPS, json_integer_value(json_object_get(line, "step")), number);
-    else if (code == TRIAL_SYSTEM)
-        journal_attributes(run, json_object_get(line, "system_attr"));
+    else if (code == TRIAL_SYSTEM || code == TRIAL_USER)
+        journal_attributes(j->history, run, json_object_get(line, "system_attr"), json_object_get(line, "user_attr"));
 }
 
 static void journal_delete(struct journal *j, size_t study)

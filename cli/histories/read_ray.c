@@ -85,6 +85,11 @@ static bool take_report(void *context, json_t *report)
         history_set_time(trial->run, "ended", ended);
     if (!json_object_size(json_object_get(trial->run, "params")))
         history_add_param(trial->run, "", json_incref(json_object_get(report, "config")));
+    const json_t *config = json_object_get(report, "config"), *before = json_object_get(trial->run, "config");
+    if (before && config && !json_equal(before, config))
+        history_set_text(trial->run, "notes",
+                         "its settings changed while it ran, as population-based training does it; these are the last ones");
+    json_object_set(trial->run, "config", json_object_get(report, "config"));
     history_set_time(trial->run, "seconds", total);
     add_metrics(trial, "", report, json_number_value(json_object_get(report, "training_iteration")));
     return true;
@@ -113,16 +118,6 @@ static bool take_params(void *context, json_t *params)
     json_object_clear(json_object_get(trial->run, "params"));
     history_add_param(trial->run, "", json_incref(params));
     return true;
-}
-
-json_t *read_ray_result(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    struct trial trial = {.history = history_new("ray")};
-    (void)options;
-    bool good = history_each_value(path, take_report, &trial, why);
-    if (good && !trial.run)
-        good = history_fail(why, "%.300s has no report", path);
-    return history_done(trial.history, NULL, NULL, good);
 }
 
 static bool read_trial(json_t *history, FTSENT *params, char why[HISTORY_WHY_MAX])
@@ -172,19 +167,44 @@ static void set_states(json_t *history, const json_t *states)
     }
 }
 
+static bool is_state(const FTSENT *entry)
+{
+    return entry->fts_info == FTS_F && strncmp(entry->fts_name, "experiment_state", 16) == 0 && strstr(entry->fts_name, ".json");
+}
+
+/* The folder of one trial has its state in that of the experiment, above it. */
+static bool states_above(json_t *states, const char *path, char why[HISTORY_WHY_MAX])
+{
+    char above[PATH_MAX];
+    snprintf(above, sizeof above, "%.*s/params.json", PATH_MAX - 20, path);
+    if (access(above, F_OK) != 0)
+        return true;
+    snprintf(above, sizeof above, "%.*s/..", PATH_MAX - 20, path);
+    FTS *tree = history_tree(above, why);
+    bool good = tree != NULL;
+    for (FTSENT *entry; good && (entry = fts_read(tree));) {
+        if (entry->fts_info == FTS_D && entry->fts_level > 0)
+            fts_set(tree, entry, FTS_SKIP);
+        if (is_state(entry))
+            good = history_each_value(entry->fts_path, take_states, states, why);
+    }
+    if (tree)
+        fts_close(tree);
+    return good;
+}
+
 json_t *read_ray(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
     FTS *tree = history_tree(path, why);
     json_t *history = history_new("ray"), *states = json_object();
-    bool good = tree != NULL;
+    bool good = tree != NULL && states_above(states, path, why);
     (void)options;
     for (FTSENT *entry; good && (entry = fts_read(tree));) {
         if (entry->fts_info == FTS_D && entry->fts_level > 2)
             fts_set(tree, entry, FTS_SKIP); /* checkpoints */
         else if (entry->fts_info == FTS_F && strcmp(entry->fts_name, "params.json") == 0)
             good = read_trial(history, entry, why);
-        else if (entry->fts_info == FTS_F && strncmp(entry->fts_name, "experiment_state", 16) == 0 &&
-                 strstr(entry->fts_name, ".json"))
+        else if (is_state(entry))
             good = history_each_value(entry->fts_path, take_states, states, why);
     }
     if (tree)
@@ -194,4 +214,20 @@ json_t *read_ray(const char *path, const struct history_options *options, char w
     if (good && !json_array_size(json_object_get(history, "runs")))
         good = history_fail(why, "%.300s has no trial of Ray Tune", path);
     return history_done(history, NULL, NULL, good);
+}
+
+/* How a trial ended is in the files beside its result.json. */
+json_t *read_ray_result(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    char folder[PATH_MAX], params[PATH_MAX + 16];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1, slash ? path : ".");
+    snprintf(params, sizeof params, "%s/params.json", folder);
+    if (access(params, F_OK) == 0)
+        return read_ray(folder, options, why);
+    struct trial trial = {.history = history_new("ray")};
+    bool good = history_each_value(path, take_report, &trial, why);
+    if (good && !trial.run)
+        good = history_fail(why, "%.300s has no report", path);
+    return history_done(trial.history, NULL, NULL, good);
 }

@@ -367,8 +367,18 @@ static bool take_clearml(struct search *s, json_t *value)
 
 json_t *read_clearml(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
+    json_t *history = read_each(path, "clearml", "task.json", take_clearml, NULL, why), *run, *value;
+    const char *name;
+    size_t i;
     (void)options;
-    return read_each(path, "clearml", "task.json", take_clearml, NULL, why);
+    if (history)
+        json_object_set_new(history, "ends_unknown", json_true());
+    json_array_foreach(json_object_get(history, "runs"), i, run)
+        json_object_foreach(json_object_get(run, "metrics"), name, value)
+            if (json_is_number(value) && json_number_value(value) == 0)
+                history_set_text(history, "caution",
+                                 "a value of 0 may have been nan or infinite, which clearml stores as 0: look at such a curve");
+    return history;
 }
 
 /* ---- DVC ---- */

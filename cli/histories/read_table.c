@@ -465,6 +465,8 @@ static void take_header(struct table *t)
     for (size_t i = 0; i < t->n_columns && is_search(t); i++) /* of every scorer there, more is better */
         if (t->roles[i] == METRIC)
             history_set_direction(t->history, bare_name(t, t->columns[i]), true);
+    if (has_column(t, "#uid")) /* Nevergrad minimises */
+        history_set_direction(t->history, "loss", false);
     if (check_map(t))
         check_roles(t);
     set_score(t);
@@ -486,6 +488,8 @@ static json_t *object_of(const char *text)
     json_decref(object);
     return NULL;
 }
+
+#define CLIPPED 5e20 /* what Nevergrad records of a loss that is nan, infinite or higher */
 
 static void take_number(struct table *t, const char *column, const char *text)
 {
@@ -509,7 +513,7 @@ static void take_number(struct table *t, const char *column, const char *text)
     if (!lineage_number_parse(&value, text, strlen(text)))
         fail(t, "a metric is not a number: ", more);
     else
-        history_set_metric(t->run, column, value);
+        history_set_metric(t->run, column, value >= CLIPPED && has_column(t, "#uid") ? (double)INFINITY : value);
 }
 
 /* As text, or as seconds or milliseconds since 1970. */
@@ -654,20 +658,73 @@ static void end_run(struct table *t)
 
 /* ---- steps of one run ---- */
 
-/* The column that counts the steps of a training, if the user did not say what it is; NULL: none. */
+/* Whether the column counts the steps of a training; not if the user says what it is. */
+static bool counts_steps(const struct table *t, size_t column)
+{
+    static const char *const names[] = {"epoch", "step", "global_step", "trainer/global_step", "time/total_timesteps"};
+    const size_t n = strlen(t->columns[column]);
+    bool counts = false;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        counts = counts || strcasecmp(t->columns[column], names[k]) == 0;
+    for (const char *const *map = t->map; counts && map && *map; map++)
+        counts = strncmp(*map, t->columns[column], n) != 0 || (*map)[n] != '=';
+    return counts && t->roles[column] == PARAM;
+}
+
+/* Whether two lines of one step have no cell that is different, as where training and validation are logged by lines of their own. */
+static bool is_one_step(const json_t *line, const json_t *later)
+{
+    static const char *const members[] = {"params", "metrics"};
+    const char *name;
+    json_t *value;
+    for (size_t k = 0; k < 2; k++)
+        json_object_foreach(json_object_get(line, members[k]), name, value) {
+            const json_t *other = json_object_get(json_object_get(later, members[k]), name);
+            if (other && !json_equal(value, other))
+                return false;
+        }
+    return true;
+}
+
+static double step_of(const json_t *run, const char *column)
+{
+    const json_t *number = json_object_get(json_object_get(run, "params"), column);
+    return json_is_number(number) ? json_number_value(number) : (double)NAN;
+}
+
+/* Whether a line goes on with the training of an earlier one: with a later step, or with other cells of the same one. */
+static bool goes_on(const json_t *line, const json_t *later, const char *column)
+{
+    const double step = step_of(line, column), next = step_of(later, column);
+    return next > step || (next == step && is_one_step(line, later));
+}
+
+/* How many lines do not go on with the line before them that has the same key, or without keys the same name. */
+static size_t n_restarts(const struct table *t, const char *column)
+{
+    json_t *lasts = json_object(), *run;
+    size_t i, n = 0;
+    json_array_foreach(json_object_get(t->history, "runs"), i, run) {
+        const char *key = json_string_value(json_object_get(run, t->has_key ? "key" : "name"));
+        const json_t *before = json_object_get(lasts, key ? key : "");
+        n += before ? !goes_on(before, run, column) : !isfinite(step_of(run, column));
+        json_object_set(lasts, key ? key : "", run);
+    }
+    json_decref(lasts);
+    return n;
+}
+
+/* The column that counts the steps of a training, of several the one by which most lines go on; NULL: none. */
 static const char *step_column(const struct table *t)
 {
-    static const char *const names[] = {"epoch", "step", "global_step", "trainer/global_step"};
-    for (size_t i = 0; i < t->n_columns; i++)
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            bool mapped = false;
-            const size_t n = strlen(t->columns[i]);
-            for (const char *const *map = t->map; map && *map; map++)
-                mapped = mapped || (strncmp(*map, t->columns[i], n) == 0 && (*map)[n] == '=');
-            if (!mapped && t->roles[i] == PARAM && strcasecmp(t->columns[i], names[k]) == 0)
-                return t->columns[i];
-        }
-    return NULL;
+    const char *best = NULL;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const size_t n = counts_steps(t, i) ? n_restarts(t, t->columns[i]) : SIZE_MAX;
+        if (n < least)
+            best = t->columns[i], least = n;
+    }
+    return best;
 }
 
 static bool has_role(const struct table *t, enum role role)
@@ -702,46 +759,43 @@ static bool join_steps(struct table *t)
         return true;
     json_t *runs = json_object_get(t->history, "runs"), *kept = json_array(), *firsts = json_object(), *lasts = json_object(),
            *run;
-    json_t *names = json_object(); /* in a table with one metric a line, the last steps by the name of the metric */
-    bool rises = !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
+    json_t *names = json_object(); /* in a table with one metric a line, the names of the metrics */
+    const bool nameless = !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
+    const bool rises = nameless && n_restarts(t, column) == 0;
     bool joined = false;
     size_t i;
     json_array_foreach(runs, i, run) {
-        const json_t *number = json_object_get(json_object_get(run, "params"), column);
-        const double step = json_is_number(number) ? json_number_value(number) : (double)NAN;
-        const char *key = json_string_value(json_object_get(run, "key"));
-        json_t *first = t->has_key && isfinite(step) ? json_object_get(firsts, key) : NULL;
-        const char *name = json_string_value(json_object_get(run, "name"));
-        const json_t *before = json_object_get(names, name ? name : "");
-        rises = rises && (before ? step > json_number_value(before) : isfinite(step));
-        json_object_set_new(names, name ? name : "", json_real(isfinite(step) ? step : 0));
-        if (first && step > json_number_value(json_object_get(lasts, key))) {
+        const char *key = json_string_value(json_object_get(run, "key")), *name = json_string_value(json_object_get(run, "name"));
+        json_t *first = t->has_key ? json_object_get(firsts, key) : NULL;
+        const json_t *last = json_object_get(lasts, key);
+        json_object_set_new(names, name ? name : "", json_true());
+        if (first && goes_on(last, run, column)) {
             if (json_object_size(json_object_get(first, "curves")) == 0)
-                add_step(first, first, json_number_value(json_object_get(lasts, key)));
-            add_step(first, run, step);
+                add_step(first, first, step_of(last, column));
+            add_step(first, run, step_of(run, column));
             joined = true;
         } else {
             json_array_append(kept, run);
             json_object_set(firsts, key, run);
         }
-        if (isfinite(step))
-            json_object_set_new(lasts, key, json_real(step));
+        if (isfinite(step_of(run, column)))
+            json_object_set_new(lasts, key, json_deep_copy(run));
     }
     json_array_foreach(kept, i, run)
         if (joined)
             json_object_del(json_object_get(run, "params"), column);
-    rises = rises && json_object_size(names) < json_array_size(runs);
+    const bool is_training = rises && json_object_size(names) < json_array_size(runs);
     json_object_set_new(t->history, "runs", kept);
     json_decref(names);
     json_decref(firsts);
     json_decref(lasts);
-    if (rises)
+    if (is_training)
         history_fail(t->why,
                      "%.200s: its lines are steps of one training, because only %.40s tells them apart, and it rises; record the "
                      "training by "
                      "`lineage run --metric-file NAME=PATH`, or, if each line is a run, say --map %.40s=param",
                      t->path, column, column);
-    return !rises;
+    return !is_training;
 }
 
 static void on_line(int end, void *context)

@@ -213,7 +213,7 @@ static bool is_hparams(const char *dir, const char *name)
 /* Cuts the last directory from the key of a run, if it is one that a library made. Returns the prefix that its metrics get. */
 static const char *cut_key(char *key, const char *dir)
 {
-    static const char *const parts[] = {"train/", "validation/", "val/", "eval/", "test/"};
+    static const char *const parts[] = {"train/", "validation/", "valid/", "val/", "eval/", "test/"};
     char *slash = strrchr(key, '/'), *last = slash ? slash + 1 : key;
     const char *prefix = is_hparams(dir, last) ? "" : NULL;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -300,6 +300,56 @@ static void join_scalars(json_t *history, json_t *index)
     }
 }
 
+/* Whether the directory is what add_hparams makes below that of a run: settings, and one value of each metric. */
+static bool are_settings_of(const json_t *above, const json_t *run)
+{
+    const char *name;
+    json_t *curve;
+    json_object_foreach(json_object_get(run, "curves"), name, curve)
+        if (json_array_size(curve) > 1)
+            return false;
+    return above && json_object_size(json_object_get(run, "params")) && !json_object_size(json_object_get(above, "params")) &&
+           json_object_size(json_object_get(above, "metrics"));
+}
+
+/* Settings in one directory below that of a run are its own; those in several ones are of as many trainings. */
+static void join_settings(json_t *history, json_t *index)
+{
+    static const char *const members[] = {"params", "metrics", "curves"};
+    json_t *runs = json_object_get(history, "runs"), *counts = json_object(), *run;
+    char above[PATH_MAX];
+    size_t i;
+    json_array_foreach(runs, i, run)
+        if (are_settings_of(run_above(index, json_string_value(json_object_get(run, "key")), above), run))
+            json_object_set_new(counts, above, json_integer(json_integer_value(json_object_get(counts, above)) + 1));
+    for (i = json_array_size(runs); i-- > 0;) {
+        run = json_array_get(runs, i);
+        const char *key = json_string_value(json_object_get(run, "key"));
+        json_t *to = run_above(index, key, above);
+        if (!are_settings_of(to, run) || json_integer_value(json_object_get(counts, above)) != 1)
+            continue;
+        for (size_t k = 0; k < sizeof members / sizeof *members; k++)
+            json_object_update_missing(json_object_get(to, members[k]), json_object_get(run, members[k]));
+        json_object_del(index, key);
+        json_array_remove(runs, i);
+    }
+    json_decref(counts);
+}
+
+/* A directory in which nothing was logged, such as that of TensorFlow's hparams_config, is not a run beside others. */
+static void leave_out_empty(json_t *history)
+{
+    json_t *runs = json_object_get(history, "runs");
+    for (size_t i = json_array_size(runs); i-- > 0 && json_array_size(runs) > 1;) {
+        const json_t *run = json_array_get(runs, i);
+        if (json_object_size(json_object_get(run, "metrics")) || json_object_size(json_object_get(run, "params")) ||
+            strcmp(json_string_value(json_object_get(run, "state")), "finished") != 0)
+            continue;
+        json_array_remove(runs, i);
+        history_leave_out(history, "directories without scalars and settings");
+    }
+}
+
 /* ---- Guild AI, which keeps its runs as event files, and what it knows about them in ID/.guild/attrs ---- */
 
 static char *attribute(const char *dir, const char *name)
@@ -350,7 +400,7 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
     snprintf(path, sizeof path, "%.*s", options->beside && slash ? (int)(slash - given) + (slash == given) : PATH_MAX - 1,
              options->beside && !slash ? "." : given);
     FTS *tree = history_tree(path, why);
-    json_t *history = history_new("tensorboard"), *index = json_object();
+    json_t *history = history_without_ends("tensorboard"), *index = json_object();
     const size_t root = strlen(path);
     bool good = tree != NULL;
     for (FTSENT *entry; good && (entry = fts_read(tree));) {
@@ -374,6 +424,8 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
     if (tree)
         fts_close(tree);
     join_scalars(history, index);
+    join_settings(history, index);
+    leave_out_empty(history);
     if (good && !json_array_size(json_object_get(history, "runs")))
         good = history_fail(why, "%.300s has no event files of TensorBoard", path);
     return history_done(history, index, NULL, good);

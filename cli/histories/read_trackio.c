@@ -71,7 +71,7 @@ json_t *read_trackio(const char *path, const struct history_options *options, ch
 {
     char project[64];
     sqlite3 *db = history_database(path, why);
-    json_t *history = history_new("trackio"), *index = json_object();
+    json_t *history = history_without_ends("trackio"), *index = json_object();
     const bool several = db && history_has_column(db, "metrics", "project_name");
     const char *id = db && history_has_column(db, "metrics", "run_id") ? "coalesce(run_id, run_name)" : "run_name";
     const char *config = db && history_has_column(db, "configs", "run_id") ? "coalesce(run_id, run_name)" : "run_name";

@@ -407,6 +407,17 @@ static bool read_blocks(struct run_log *log, uint8_t *data, size_t length, char 
     return good;
 }
 
+/* A log that has nothing of its run is of one that has just begun, or whose process was killed before it wrote. */
+static void add_unknown(json_t *history, json_t *index, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char id[128];
+    name += strncmp(name, "run-", 4) == 0 ? 4 : 0;
+    snprintf(id, sizeof id, "%.*s", (int)strcspn(name, "."), name);
+    if (!json_object_get(index, id))
+        history_set_text(history_run_of(history, index, id), "state", "running");
+}
+
 static bool read_log(json_t *history, json_t *index, const char *path, const char *study, char why[HISTORY_WHY_MAX])
 {
     struct run_log log = {.history = history, .index = index, .path = path, .study = study};
@@ -415,6 +426,8 @@ static bool read_log(json_t *history, json_t *index, const char *path, const cha
     bool good = data && (length >= HEADER && memcmp(data, ":W&B\xe1\xbe", 6) == 0 ? read_blocks(&log, data, length, why)
                          : length ? history_fail(why, "%.300s is not a run log of W&B", path) != NULL
                                   : true);
+    if (good && !log.run && !log.skipped)
+        add_unknown(history, index, path);
     free(data);
     return good;
 }

@@ -22,6 +22,7 @@ history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, r
 json_t *history_text(const char *text);
 
 json_t *history_new(const char *tool);
+json_t *history_without_ends(const char *tool); /* of a tool that does not record how a run ended */
 
 /* Adds a run and returns it, borrowed. key identifies it for its tool, so that a second import finds it again. */
 json_t *history_add_run(json_t *history, const char *key);
@@ -35,7 +36,7 @@ void history_set_time(json_t *run, const char *member, double seconds);   /* nan
 /* Adds a setting. Takes the value: members of objects become settings `a.b`, lists their JSON text; null sets nothing. */
 void history_add_param(json_t *run, const char *name, json_t *value);
 
-/* Adds a setting that a tool stores as text: a number if it reads as one. */
+/* Adds a setting that a tool stores as text: a number if it reads as one; an integer that a double would round stays a text. */
 void history_add_param_text(json_t *run, const char *name, const char *text);
 
 /* Sets the last value of a metric: a number, or the text "nan", "inf" or "-inf". */

@@ -118,6 +118,7 @@ printf 'lr=5 was silly;\nuse less' >mlruns/1/a1/tags/mlflow.note.content
 new d lower
 run import -C d mlruns --metric val/loss --take min
 must_exit 0
+must_have out '1 deleted runs are left out'
 must_match_file m/results.tsv d/results.tsv
 must_match_file m/telemetry/000.json d/telemetry/000.json
 
@@ -277,7 +278,31 @@ for file in "$real"/ray-2.60/*/result.json; do
     must_have out '0 runs imported'
     break
 done
+# result.json and progress.csv alone are the trial that the files beside them describe: a trial that died is not the best.
+new report lower
+cp -r "$real/ray-2.60" progress
+for dir in progress/*/; do
+    : >"${dir}progress.csv"
+done
+for file in "$real"/ray-2.60/*/result.json progress/*/progress.csv; do
+    run import -C report "$file" --metric loss
+    must_exit 0
+done
+must_equal 'keep 0.15 ray:80ee5_00000
+crash  ray:80ee5_00001
+crash  ray:80ee5_00002' "$(cells report 9,10,15)"
+# Population-based training changes the settings of a trial.
+sed 's/"lr": 0.1/"lr": 0.2/; s/"training_iteration": [0-9]*/"training_iteration": 9/' "$real"/ray-2.60/*k=0*/result.json | tail -n 1 >>"$(echo progress/*k=0*)/result.json"
+run import -C population progress --metric loss --direction lower
+must_have population/results.tsv 'its settings changed while it ran'
 new offline lower
+# The log of a process that was killed early has its header only, and is counted.
+mkdir -p killed/run-1
+head -c 7 "$real/wandb-0.31/run-bacp9fbp.wandb" >killed/run-1/run-k1.wandb
+cp "$real/wandb-0.31/run-bacp9fbp.wandb" killed/
+run import -C offline --dry-run killed --metric val_loss
+must_have out 'wandb 0.31.0, 2 runs: finished 1, running 1'
+must_have out '1 runs have not ended and are left out'
 run import -C offline "$real/wandb-0.31" --metric val_loss
 must_have out 'wandb 0.31.0, 2 runs: finished 2'
 must_equal '2026-11-28T10:01:01Z plain keep 0.8
@@ -525,7 +550,12 @@ must_equal 2 "$(grep -c 'train.lr' dvc/results.tsv)" 'experiments of DVC, withou
 must_have dvc/results.tsv '0.009999999999999995'
 printf 'Experiment,rev,typ,Created,parent,val.loss,train.lr\n' >dvc.csv
 must_fail 2 'dvc exp show --json' import -C dvc dvc.csv
+cp -r "$real/clearml-2.1" zero
+sed 's/"value": *[0-9.]*/"value": 0.0/g' "$real"/clearml-2.1/*/metrics.jsonl >zero/offline-52e46bb6/metrics.jsonl
+run import -C zero zero --direction lower --dry-run
+must_have out 'a value of 0 may have been nan or infinite, which clearml stores as 0'
 run import -C clearml "$real/clearml-2.1" --direction lower
+must_lack out 'a value of 0'
 must_have clearml/results.tsv '0.333333'
 must_have clearml/results.tsv 'lr=0.1'
 run import -C hpbandster "$real/hpbandster-0.7" --direction lower
@@ -534,6 +564,16 @@ must_have out 'score: loss, a lower one is better, says the store as does hpband
 must_have hpbandster/results.tsv 'budget=3'
 must_have hpbandster/results.tsv 'ValueError: bad'
 must_fail 2 'the study is to minimize its loss' import -C other "$real/hpbandster-0.7" --direction higher
+cp -r "$real/comet-3.58" comet-named
+cat >>comet-named/messages.json <<'END'
+{"payload": {"key": "Name", "message_id": 2, "value": "plain"}, "type": "log_other"}
+{"payload": {"local_timestamp": 1796052929429, "message_id": 4, "params": {"paramName": "d|a", "paramValue": [1, 2], "source": "manual", "step": null}}, "type": "parameter_msg"}
+END
+run import -C cometed comet-named --direction lower
+must_equal "plain lr=0.1; d_a='[1,2]'" "$(cells cometed 7,17)"
+mkdir -p dvclive/plots
+touch dvclive/metrics.json
+must_fail 2 'is of DVC or DVCLive, whose metrics.json is of one training' import -C h dvclive
 run import -C comet "$real/comet-3.58" --direction lower
 must_have out 'metrics of 1 finished runs: val_loss 1'
 must_have comet/results.tsv '0.3333333333333333'
@@ -577,8 +617,60 @@ must_fail 2 'is of Hydra, which keeps no score' import -C syne multi
 must_fail 2 'is of Aim' import -C syne aimed
 must_fail 2 'is of SwanLab' import -C syne swan
 must_fail 2 'name the folder in which it is' import -C syne "$real/keras-tuner-1.4/oracle.json"
+mkdir -p artifacts/mlruns/1/a/artifacts projects
+touch artifacts/mlruns/1/a/artifacts/model.txt
+must_fail 2 'has only artifacts of MLflow; its runs are in the database' import -C syne artifacts/mlruns
+cp trackio-0.43.db projects/p.db
+cp "$real/optuna-5-journal.log" projects/
+must_fail 2 'projects is a folder; name one of the files in it: optuna-5-journal.log (optuna), p.db (trackio)' import -C syne projects
+printf 'ccopy_reg\n_reconstructor\np0\n' >old.pkl
+must_fail 2 'is a pickle of Python' import -C nowhere old.pkl --direction lower
+printf 'hello world\n' >words.txt
+must_fail 2 'no exp_id or commit column in the header; its columns are: hello world' import -C nowhere words.txt --direction lower
+[ ! -e nowhere ] || fail 'a refused import made a store'
+# A loss that was nan or infinite is recorded as 5e20 by Nevergrad, which minimises.
+must_fail 2 'the study is to minimize its loss' import -C nowhere "$real/nevergrad-1.0-nan.jsonl" --direction higher
+run import -C clipped "$real/nevergrad-1.0-nan.jsonl" --direction lower
+must_equal 'keep 4.307513936596312
+crash 
+crash ' "$(cells clipped 9,10)"
+# What the user noted of a trial: numbers are metrics, but not in the place of the score.
+run import -C notes "$real/optuna-5-notes.log" --direction lower
+must_have out 'metrics of 3 finished runs: test_loss 3, value 3'
+must_have out '2 user attributes that are not numbers are left out'
+must_equal '0.417022004702574 x=0.417022004702574; metrics test_loss=0.208511002351287' "$(cells notes 10,17 | head -n 1)"
+run import -C noted "$real/optuna-5-notes.log" --direction lower --metric test_loss
+must_equal '0.208511002351287 0.36016224672107905 0.125' "$(cells noted 10 | tr '\n' ' ' | sed 's/ $//')"
+# add_hparams with a name writes the settings of the run to a directory of that name.
+run import -C settings "$real/tensorboardx-2.6-hparams" --direction lower --metric val/loss
+must_have out 'tensorboard does not record how a run ended: one that died or goes on counts as finished'
+must_equal 'tensorboard:hp 0.25 lr=0.1; flag=true; opt=adam; metrics hparam.loss=0.25' "$(cells settings 15,10,17 | sed 's/^\([^ ]*\) \([^ ]*\)/\2 \1/')"
+# Integers that a double would round stay what they are, so that two seeds are two; a run that is there twice is one.
+cat >seeds.json <<'END'
+[{"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}},
+ {"id": "b", "config": {"seed": 18446744073709551615, "n": -9007199254740992}, "summary": {"loss": 2}},
+ {"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}}]
+END
+run import -C seeds seeds.json --metric loss --direction lower
+must_have out '1 copies of a run are left out'
+must_equal "wandb:a seed='12345678901234567'; n=3
+wandb:b seed='18446744073709551615'; n=-9007199254740992" "$(cells seeds 15,17 | sed 's/; disc.*//')"
+# Lines of one training are not runs, whichever column counts them.
+must_fail 2 'its lines are steps of one training, because only time/total_timesteps tells them apart' \
+    import -C syne "$SOURCE/fixtures/real/stable_baselines3/log/progress.csv" --metric eval/mean_reward
+cp "$real/lightning-2.6/p/version_0/metrics.csv" fabric.csv
+must_fail 2 'its lines are steps of one training, because only step tells them apart' import -C syne fabric.csv --metric val_loss
+printf 'id,epoch,step,train,val\na,0,1,0.5,\na,0,1,,0.25\na,1,2,0.4,\na,1,2,,0.125\nb,0,1,0.6,\nb,0,1,,0.5\n' >lines.csv
+run import -C steps lines.csv --metric val --direction lower
+must_equal 'csv:a 0.125
+csv:b 0.5' "$(cells steps 15,10 | sed 's/^\([^ ]*\) \([^ ]*\)/\2 \1/')"
+printf 'epoch,lr,val_loss\n10,0.1,0.5\n10,0.01,0.4\n20,0.1,0.3\n20,0.01,0.2\n' >grid.csv
+run import -C grid grid.csv --metric val_loss --direction lower
+must_have out '4 runs imported'
+run import -C one "$real/lightning-2.6/p/version_0/metrics.csv" --metric val_loss --direction lower
+must_have out 'lightning, 1 runs: finished 1'
 run import -C nevergrad "$real/nevergrad-1.0.jsonl" --direction lower
-must_have out 'score: loss, a lower one is better, says the store'
+must_have out 'score: loss, a lower one is better, says the store as does json'
 must_have out 'parameters: lr, opt'
 must_fail 2 "to take one as the score: lineage import $real/ax-1.3.csv --map loss=metric" import -C ax "$real/ax-1.3.csv" --direction lower
 run import -C ax "$real/ax-1.3.csv" --direction lower --map loss=metric

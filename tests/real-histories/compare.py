@@ -1,11 +1,12 @@
 """Makes histories with the real tools, imports them, and compares every row with what the tool's own API answers.
 
-By hand, in an environment that has the newest releases: pip install optuna wandb trackio mlflow tensorboardX tensorboard fieldkit 'ray[tune]'
+By hand, in an environment that has the newest releases: pip install optuna wandb trackio mlflow tensorboardX tensorboard fieldkit 'ray[tune]' sacred smac nevergrad comet_ml
     python3 tests/real-histories/compare.py build/cli/lineage [TOOL...]
 
 A tool that is not installed is named and left out. Prints the versions, the number of rows of each history and each difference;
 exits with 1 if there is any. `many` makes 10,000 trials and is run only by its name.
 """
+import datetime
 import importlib.metadata
 import json
 import math
@@ -345,6 +346,84 @@ def make_ray():
     check("ray", os.path.join("rayr", "exp"), "lower", expected, "--metric", "loss")
 
 
+# ---- searches ----
+
+def make_sacred():
+    from sacred import Experiment
+    from sacred.observers import FileStorageObserver
+    expected = {}
+    for how, values, label in (("plain", [0.9, 0.5], "scored"), ("nan", [0.9, NAN], "crash"), ("inf", [INF], "crash"), ("none", [], "harness_abort"),
+                               ("fail", [0.01], "crash"), ("stop", [0.02], "harness_abort")):
+        experiment = Experiment("e", save_git_info=False)
+        experiment.observers.append(FileStorageObserver("sacred"))
+        experiment.add_config(lr=0.1, flag=True, how=how)
+
+        @experiment.main
+        def main(_run, how=how, values=values):
+            for value in values:
+                _run.log_scalar("loss", value)
+            if how in ("fail", "stop"):
+                raise ValueError if how == "fail" else KeyboardInterrupt
+        try:
+            run = experiment.run()
+        except (ValueError, KeyboardInterrupt):
+            run = experiment.current_run
+        expected[f"{run._id}@{run.start_time.replace(tzinfo=datetime.timezone.utc).timestamp():.6f}"] = (label, values[-1] if values else None, {"lr": 0.1, "flag": "true"})
+    check("sacred", "sacred", "lower", expected, "--metric", "loss")
+
+
+def make_nevergrad():
+    import nevergrad as ng
+    optimizer = ng.optimizers.OnePlusOne(ng.p.Instrumentation(lr=ng.p.Log(lower=1e-4, upper=1), act=ng.p.Choice(["relu", True])), budget=8)
+    optimizer.register_callback("tell", ng.callbacks.ParametersLogger("nevergrad.jsonl"))
+    expected = {}
+    for i in range(8):
+        candidate = optimizer.ask()
+        loss = {3: NAN, 4: INF}.get(i, candidate.kwargs["lr"])
+        optimizer.tell(candidate, loss)
+        expected[candidate.uid] = (label_of(loss), loss, {"lr": candidate.kwargs["lr"]})
+    check("nevergrad", "nevergrad.jsonl", "lower", expected)
+
+
+def make_smac():
+    from ConfigSpace import ConfigurationSpace
+    from smac import HyperparameterOptimizationFacade, Scenario
+    from smac.runhistory.enumerations import StatusType
+
+    def cost(config, seed=0):
+        if config["n"] == 5:
+            raise ValueError("boom")
+        return config["x"]
+    scenario = Scenario(ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 9)}, seed=0), n_trials=10, deterministic=True, output_directory="smac", crash_cost=10.0)
+    smac = HyperparameterOptimizationFacade(scenario, cost, overwrite=True, logging_level=40)
+    smac.optimize()
+    expected = {}
+    for key, value in smac.runhistory.items():
+        config = smac.runhistory.get_config(key.config_id)
+        label = "scored" if value.status == StatusType.SUCCESS else "crash"
+        expected[f"{key.config_id}@{value.starttime:.6f}"] = (label, value.cost, {"x": config["x"], "n": float(config["n"])})
+    check("smac", "smac", "lower", expected)
+
+
+def make_comet():
+    import zipfile
+    import comet_ml
+    expected = {}
+    for name, values in (("plain", [0.9, 0.5]), ("nan", [0.9, NAN]), ("inf", [INF]), ("none", [])):
+        run = comet_ml.OfflineExperiment(project_name="p", workspace="w", offline_directory="archives", log_code=False, log_env_details=False,
+                                         auto_output_logging=False, parse_args=False, log_git_metadata=False, display_summary_level=0)
+        run.set_name(name)
+        run.log_parameters({"lr": 0.1, "betas": [0.9, 0.99], "none": None})
+        for step, value in enumerate(values):
+            run.log_metric("loss", value, step=step)
+        run.log_metric("other", 1, step=0)
+        run.end()
+        expected[run.get_key()] = ("harness_abort" if not values else label_of(values[-1]), values[-1] if values else None, {"lr": 0.1, "betas": "[0.9,0.99]"})
+    for archive in pathlib.Path("archives").glob("*.zip"):
+        zipfile.ZipFile(archive).extractall(pathlib.Path("comet") / archive.stem)
+    check("comet", "comet", "lower", expected, "--metric", "loss")
+
+
 # ---- logs of agents ----
 
 
@@ -406,7 +485,7 @@ def make_karpathy():
 
 def main():
     makers = {name[5:]: make for name, make in globals().items() if name.startswith("make_") and name != "make_wandb_resumed"}
-    packages = {"many": "optuna", "tensorboard": "tensorboardX", "karpathy": "pandas"}
+    packages = {"many": "optuna", "comet": "comet-ml", "tensorboard": "tensorboardX", "karpathy": "pandas"}
     wanted = sys.argv[2:] or [name for name in makers if name != "many"]
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
