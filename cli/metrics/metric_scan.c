@@ -413,14 +413,16 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
 /* ---- names ---- */
 
 enum { CUT_BYTES = 8 }; /* of a name that was cut off, at least this much must be left */
+enum { LEADER_MIN = 4 };
 
 size_t metric_scan_match(const char *name, const char *text, size_t length, bool *cut)
 {
     size_t n = 0;
     *cut = false;
-    while (name[n] && n < length && folded(text[n]) == folded(name[n]))
-        n++;
-    if (!name[n])
+    for (; *name && n < length && folded(text[n]) == folded(*name); name++, n++)
+        while (*name == ' ' && n + 1 < length && text[n] == ' ' && text[n + 1] == ' ') /* `final  value` of R is `final value` */
+            n++;
+    if (!*name)
         return n;
     if (n < CUT_BYTES)
         return 0;
@@ -428,11 +430,28 @@ size_t metric_scan_match(const char *name, const char *text, size_t length, bool
     return *cut ? n + 3 : 0; /* both marks have three bytes */
 }
 
+/*
+ * Moves over the dots that lead to a number, `loss........: 0.25` or `accuracy ...... 0.9`. Three dots may end a sentence, without a separator
+ * behind the dots a whole number may count something else, and of two numbers, as Ipopt prints them scaled and unscaled, neither is meant.
+ */
+static size_t skip_leader(const char *line, size_t at, size_t length)
+{
+    size_t from = skip_blanks(line, at, length), end = from;
+    while (end < length && line[end] == '.')
+        end++;
+    const size_t sign = skip_blanks(line, end, length);
+    const bool separated = sign < length && (line[sign] == ':' || line[sign] == '=');
+    const size_t number = skip_blanks(line, sign + separated, length), n = number_length(line + number, length - number),
+                 next = skip_blanks(line, number + n, length);
+    const bool apart = separated || sign > end, alone = next == length || !number_length(line + next, length - next);
+    return end - from >= LEADER_MIN && n && apart && alone && (separated || metric_scan_is_real(line + number, n)) ? sign : at;
+}
+
 /* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
 static size_t match_name(const char *name, const char *line, size_t at, size_t length, bool *cut)
 {
     size_t n = metric_scan_match(name, line + at, length - at, cut);
-    return n && !*cut && at + n < length && joins(line[at + n]) ? 0 : n;
+    return n && !*cut && at + n < length && joins(line[at + n]) && skip_leader(line, at + n, length) == at + n ? 0 : n;
 }
 
 /* Returns the index of the longest name that occurs at line[at], or n_names. */
@@ -685,7 +704,7 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
-    at = skip_signature(line, at, length);
+    at = skip_signature(line, skip_leader(line, at, length), length);
     if (at < length && line[at] == ')' &&
         begins_with(line, at, length, ") @[")) /* the short name: `Average Precision  (AP) @[` */
         at++;
