@@ -524,8 +524,10 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
             int column = page->places[i].column;
             size_t k = by_position ? below(&cells, page->places[i].from, page->places[i].to) : column >= 0 ? (size_t)column : 0;
             k += !by_position && names_rows(page, &cells, line);
-            if (column == NOT_HERE || k == cells.n ||
-                !metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
+            if (column == NOT_HERE || k == cells.n)
+                continue;
+            const size_t quoted = cells.cell[k].length > 1 && strchr("'\"", line[cells.cell[k].at]); /* of console.table */
+            if (!metric_scan_value(&found, line, cells.cell[k].at + quoted, cells.cell[k].at + cells.cell[k].length - quoted))
                 continue;
             found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
             found.doubtful = false;
@@ -797,7 +799,7 @@ static void check_row(void *context, const struct metric_found *found)
     struct metric_found other = *found;
     struct cells cells;
     const bool bordered = r->page->values.n && r->page->values.separator == BY_BORDER;
-    if (found->source != METRIC_BY_NAME || found->problem || found->at < 2)
+    if (found->source != METRIC_BY_NAME || found->problem || found->counted || found->at < 2)
         goto done;
     if (r->page->object[0] && (strcmp(found->name, "score") == 0 || strcmp(found->name, "value") == 0)) {
         other.before = r->page->object;
