@@ -1351,6 +1351,21 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
              found->where[0] ? ")" : "");
 }
 
+/*
+ * Whether one of the last lines says that what the program drove failed, which is how Ray Tune ends with status 0 after all its trials died:
+ * `ERROR tune.py:1035 -- Trials did not complete: [train_1, train_2]`.
+ */
+static bool gives_up(const struct found *found, const struct lines *lines)
+{
+    size_t rest = 0;
+    bool gives = false;
+    for (size_t i = lines->n; i-- > found->line + 1 && rest < FEW && !gives;) {
+        rest += *unindented(lines->at[i]) != '\0';
+        gives = (strstr(lines->at[i], "ERROR") || begins_with_error(lines->at[i])) && strcasestr(lines->at[i], "did not complete");
+    }
+    return gives;
+}
+
 /* Whether nothing but the rest of its message follows the report. */
 static bool is_last(const struct found *found, const struct lines *lines)
 {
@@ -1381,7 +1396,7 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     lines[0].by_signal = outcome->end == TRIAL_SIGNALLED || status[0];
     read_sources(&found, &lines[0], &lines[1]);
     if (found.what[0]) {
-        outcome->last_words = found.dies && is_last(&found, &lines[1]);
+        outcome->last_words = found.dies && (is_last(&found, &lines[1]) || gives_up(&found, &lines[1]));
         judge(outcome, &found, &lines[1]);
     }
 

@@ -141,6 +141,7 @@ for launcher in 'sh -c' 'timeout 300 bash -c' ${make:+"$make"}; do
 done
 # Statuses by which launchers report a signal or a limit.
 ends crash 'exit status 137, which stands for signal 9 (Killed), perhaps out of memory' -- sh -c 'exit 137'
+ends crash 'exit status 247, which stands for signal 9 (Killed), perhaps out of memory' -- sh -c 'exit 247' # -9 of a launcher in Python
 ends crash 'exit status 200 and did not say why' -- sh -c 'exit 200'
 must_lack e/results.tsv 'status 200, which'
 ends train_budget_overrun 'training was ended by timeout (exit status 124)' -- timeout 0.1 sleep 5
@@ -158,6 +159,10 @@ must_lack err 'although the exit status'
 must_run query -C pipe --format json
 must_equal '' "$(json 0.cause)"
 ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
+# Ray Tune 2.60 ends with 0 after all its trials died.
+printf '\nTrial t_1 errored after 0 iterations.\nTrial status: 2 ERROR\na\nb\nc\nd\n2026-11-30 15:42:28,086\tERROR tune.py:1035 -- Trials did not complete: [t_0, t_1]\n' |
+    cat dies - >tune
+ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat tune >&2'
 ends crash 'is empty (t.py:2)' -- sh -c 'echo "{\"step\": 1, \"steps\": 9, \"score\": 1}" >"$LINEAGE_EVENTS"; cat dies; sleep 0.1'
 must_run query -C e --status crash --format json
 must_have out '"cause": "code"'
