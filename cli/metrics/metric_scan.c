@@ -837,7 +837,8 @@ static bool read_counted(struct metric_found *found, const char *line, size_t at
 {
     const size_t from = cell_begin(line, at), label = skip_blanks(line, 0, length);
     size_t close, label_end = label;
-    const bool fills = end == length || line[end] == '\t' || begins_with(line, end, length, "  ") || without_blanks(line, length) == end;
+    const bool fills =
+        end == length || line[end] == '\t' || begins_with(line, end, length, "  ") || without_blanks(line, length) == end;
     if (!fills || counted_name(line, from, end) != at || !read_number(found, line, from, length, &close))
         return false;
     while (label_end < from && !is_blank(line[label_end]))

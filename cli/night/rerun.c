@@ -128,7 +128,8 @@ static int choose_diverged(struct night *night, size_t *i)
         if (!diverged_once(&once, night, k, &err))
             return cli_fail(&err);
         trial->is_settled = !once;
-        int status = once && !failure_is_of_a_setting(list, k) ? replicate_trial_add(&night->list, trial->exp_id, 0, i, why) : CLI_NO;
+        int status =
+            once && !failure_is_of_a_setting(list, k) ? replicate_trial_add(&night->list, trial->exp_id, 0, i, why) : CLI_NO;
         if (status != CLI_NO)
             return status;
     }

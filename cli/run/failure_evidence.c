@@ -564,7 +564,8 @@ static bool read_box(struct found *found, const struct lines *lines, size_t *i)
 {
     static const char corner[] = "\xe2\x95\xad", end[] = "\xe2\x95\xb0";
     bool own = false;
-    if (!begins(unindented(lines->at[*i]), corner) || !is_header(lines->at[*i]))
+    const bool cut = *i == 0 && lines->boxed[0] == 1; /* a box may be longer than what is read */
+    if (!cut && (!begins(unindented(lines->at[*i]), corner) || !is_header(lines->at[*i])))
         return false;
     for (size_t k = *i + 1; k < lines->n; k++) {
         const char *line = lines->at[k], *in = strstr(line, " in ");
@@ -604,9 +605,9 @@ static bool find_python(struct found *found, const struct lines *lines)
         direct = direct || begins(line, "The above exception was the direct cause");
         ignored = ignored || begins(line, "Exception ignored in") || begins(line, "Exception ignored while");
         bool first = grouped && lines->boxed[i] == 2;
-        if (!(is_frame(line, &path, &n, &number)
-                  ? read_frames(&next, lines, &i)
-                  : is_header(line) && (read_cell(&next, lines, &i) || read_box(&next, lines, &i)))) {
+        if (!(is_frame(line, &path, &n, &number) ? read_frames(&next, lines, &i)
+                                                 : (is_header(line) && read_cell(&next, lines, &i)) ||
+                                                       ((is_header(line) || i == 0) && read_box(&next, lines, &i)))) {
             i -= is_frame(line, &path, &n, &number); /* what ended the frames is looked at again */
             continue;
         }
@@ -1361,7 +1362,8 @@ static bool gives_up(const struct found *found, const struct lines *lines)
     bool gives = false;
     for (size_t i = lines->n; i-- > found->line + 1 && rest < FEW && !gives;) {
         rest += *unindented(lines->at[i]) != '\0';
-        gives = (strstr(lines->at[i], "ERROR") || begins_with_error(lines->at[i])) && strcasestr(lines->at[i], "did not complete");
+        gives =
+            (strstr(lines->at[i], "ERROR") || begins_with_error(lines->at[i])) && strcasestr(lines->at[i], "did not complete");
     }
     return gives;
 }
@@ -1383,7 +1385,7 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     char *copy = malloc(n + 1);
     outcome->evidence[0] = '\0';
     outcome->cause = LINEAGE_CAUSE_UNKNOWN;
-    outcome->lacks = outcome->last_words = false;
+    outcome->lacks = outcome->last_words = outcome->reports_error = false;
     if (!lines || !copy)
         goto done; /* the trial is labelled without it */
     for (size_t i = 0; i < n; i++)
@@ -1396,6 +1398,7 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     lines[0].by_signal = outcome->end == TRIAL_SIGNALLED || status[0];
     read_sources(&found, &lines[0], &lines[1]);
     if (found.what[0]) {
+        outcome->reports_error = found.dies;
         outcome->last_words = found.dies && (is_last(&found, &lines[1]) || gives_up(&found, &lines[1]));
         judge(outcome, &found, &lines[1]);
     }

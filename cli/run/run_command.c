@@ -326,7 +326,8 @@ static void judge_last_words(struct command_run *run, struct trial_outcome *outc
         return;
     snprintf(run->last_words, sizeof run->last_words, "%s", outcome->evidence);
     snprintf(text, sizeof text,
-             "the output ends with an error although the exit status is 0 (a pipe hides it, `set -o pipefail`, or a driver of trials): %s",
+             "the output ends with an error although the exit status is 0 (a pipe hides it, `set -o pipefail`, or a driver of "
+             "trials): %s",
              outcome->evidence);
     cli_say(text);
     if (t->eval || t->sealed_eval || (results->score.present && !(results->steps > 0 && results->step < results->steps)))

@@ -154,8 +154,9 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         if (!results->score.present && results->lost_score)
             snprintf(reason, size, "its score is not a finite number");
         else if (!results->score.present)
-            snprintf(reason, size, "exit 0 without a score: %.480s%s%s", outcome->looked, outcome->others[0] ? ", but " : "",
-                     outcome->others);
+            snprintf(reason, size, "exit 0 without a score: %.480s%s%s%s%s", outcome->looked, outcome->others[0] ? ", but " : "",
+                     outcome->others, outcome->reports_error ? ", and its output has an error: " : "",
+                     outcome->reports_error ? outcome->evidence : "");
         break;
     case TRIAL_FAILED:
         if (outcome->evidence[0] && outcome->unexplained)

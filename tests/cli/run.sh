@@ -159,6 +159,14 @@ must_lack err 'although the exit status'
 must_run query -C pipe --format json
 must_equal '' "$(json 0.cause)"
 ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
+# Inspect 0.3 goes on after an error and ends with 0; its box is longer than what is read of the output.
+ends harness_abort 'and its output has an error: ValueError: reward' -- sh -c 'cat dies; seq 9'
+{
+    printf '╭──── Traceback (most recent call last) ────╮\n'
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do printf '│ %1200s │\n' ''; done
+    printf '│ t.py:2 in f │\n╰────╯\nValueError: no rows\nstopped\nlog: a.txt\n'
+} >box
+ends crash 'ValueError: no rows (t.py:2), left with exit status 1' -- sh -c 'cat box; exit 1'
 # Ray Tune 2.60 ends with 0 after all its trials died.
 printf '\nTrial t_1 errored after 0 iterations.\nTrial status: 2 ERROR\na\nb\nc\nd\n2026-11-30 15:42:28,086\tERROR tune.py:1035 -- Trials did not complete: [t_0, t_1]\n' |
     cat dies - >tune
