@@ -413,14 +413,16 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
 /* ---- names ---- */
 
 enum { CUT_BYTES = 8 }; /* of a name that was cut off, at least this much must be left */
+enum { LEADER_MIN = 4 };
 
 size_t metric_scan_match(const char *name, const char *text, size_t length, bool *cut)
 {
     size_t n = 0;
     *cut = false;
-    while (name[n] && n < length && folded(text[n]) == folded(name[n]))
-        n++;
-    if (!name[n])
+    for (; *name && n < length && folded(text[n]) == folded(*name); name++, n++)
+        while (*name == ' ' && n + 1 < length && text[n] == ' ' && text[n + 1] == ' ') /* `final  value` of R is `final value` */
+            n++;
+    if (!*name)
         return n;
     if (n < CUT_BYTES)
         return 0;
@@ -428,11 +430,28 @@ size_t metric_scan_match(const char *name, const char *text, size_t length, bool
     return *cut ? n + 3 : 0; /* both marks have three bytes */
 }
 
+/*
+ * Moves over the dots that lead to a number, `loss........: 0.25` or `accuracy ...... 0.9`. Three dots may end a sentence, without a separator
+ * behind the dots a whole number may count something else, and of two numbers, as Ipopt prints them scaled and unscaled, neither is meant.
+ */
+static size_t skip_leader(const char *line, size_t at, size_t length)
+{
+    size_t from = skip_blanks(line, at, length), end = from;
+    while (end < length && line[end] == '.')
+        end++;
+    const size_t sign = skip_blanks(line, end, length);
+    const bool separated = sign < length && (line[sign] == ':' || line[sign] == '=');
+    const size_t number = skip_blanks(line, sign + separated, length), n = number_length(line + number, length - number),
+                 next = skip_blanks(line, number + n, length);
+    const bool apart = separated || sign > end, alone = next == length || !number_length(line + next, length - next);
+    return end - from >= LEADER_MIN && n && apart && alone && (separated || metric_scan_is_real(line + number, n)) ? sign : at;
+}
+
 /* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
 static size_t match_name(const char *name, const char *line, size_t at, size_t length, bool *cut)
 {
     size_t n = metric_scan_match(name, line + at, length - at, cut);
-    return n && !*cut && at + n < length && joins(line[at + n]) ? 0 : n;
+    return n && !*cut && at + n < length && joins(line[at + n]) && skip_leader(line, at + n, length) == at + n ? 0 : n;
 }
 
 /* Returns the index of the longest name that occurs at line[at], or n_names. */
@@ -685,7 +704,7 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
-    at = skip_signature(line, at, length);
+    at = skip_signature(line, skip_leader(line, at, length), length);
     if (at < length && line[at] == ')' &&
         begins_with(line, at, length, ") @[")) /* the short name: `Average Precision  (AP) @[` */
         at++;
@@ -776,10 +795,67 @@ static bool read_before(struct metric_found *found, const char *line, size_t at,
            (any || *found->unit == '%' || metric_scan_is_real(line + found->at, found->length));
 }
 
+/* ---- numbers in front of their names ---- */
+
+/* Where the cell begins that ends there: behind a tab or two blanks. */
+static size_t cell_begin(const char *line, size_t end)
+{
+    while (end > 0 && line[end - 1] != '\t' && !(end > 1 && line[end - 1] == ' ' && line[end - 2] == ' '))
+        end--;
+    return end;
+}
+
+/* Returns where the name of the cell begins if it is a number, a blank and a word; 0 if it is not. */
+static size_t counted_name(const char *line, size_t from, size_t end)
+{
+    const size_t n = number_length(line + from, end - from), name = from + n + 1;
+    if (!n || name >= end || line[name - 1] != ' ' || !is_word(line[name]) || is_digit(line[name]))
+        return 0;
+    return memchr(line + name, ' ', end - name) ? 0 : name;
+}
+
+static size_t without_blanks(const char *line, size_t length)
+{
+    while (length > 0 && (is_blank(line[length - 1]) || line[length - 1] == '\r'))
+        length--;
+    return length;
+}
+
+/*
+ * Whether the line ends with numbers and their units, as `go test -bench` prints them: `2920 ns/op   0.25 loss   0 allocs/op`. Of a single
+ * one the unit must be a quotient, because `5 loss` may be a count.
+ */
+static bool ends_with_counts(const char *line, size_t length)
+{
+    const size_t end = without_blanks(line, length), last = cell_begin(line, end), name = counted_name(line, last, end),
+                 before = without_blanks(line, last);
+    return name && before && (memchr(line + name, '/', end - name) || counted_name(line, cell_begin(line, before), before));
+}
+
+/* Reads the number in front of the name at line[at..end) if both fill a cell. The first cell says what was measured. */
+static bool read_counted(struct metric_found *found, const char *line, size_t at, size_t end, size_t length)
+{
+    const size_t from = cell_begin(line, at), label = skip_blanks(line, 0, length);
+    size_t close, label_end = label;
+    const bool fills =
+        end == length || line[end] == '\t' || begins_with(line, end, length, "  ") || without_blanks(line, length) == end;
+    if (!fills || counted_name(line, from, end) != at || !read_number(found, line, from, length, &close))
+        return false;
+    while (label_end < from && !is_blank(line[label_end]))
+        label_end++;
+    found->counted = true;
+    if (label < from && !is_digit(line[label])) {
+        found->condition = line + label;
+        found->condition_length = label_end - label;
+    }
+    return true;
+}
+
 size_t metric_scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,
                          void *context)
 {
     size_t reported = 0;
+    const bool counts = query->n_names && ends_with_counts(line, length);
     for (size_t at = 0; at < length; at++) {
         size_t bytes;
         bool cut;
@@ -794,6 +870,12 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
         if (at > 1 && line[at - 2] == '(' && memchr("'\"", line[at - 1], 2) &&
             begins_with(line, end, length, (char[3]){line[at - 1], ','}))
             end += 2; /* ('average_loss', 0.2), as Python prints the items of a dictionary */
+        if (counts && read_counted(&found, line, at, end, length)) {
+            report(context, &found);
+            reported++;
+            at = end - 1;
+            continue;
+        }
         size_t number = skip_separator(&found, line, end, length, query->sentences, begins_sentence(line, at));
         find_before(&found, line, at, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {

@@ -444,15 +444,18 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
            (!*by_position || page->separator == BY_WIDE_BLANK || has_row_names);
 }
 
-/* Whether the row sums up the others, of which nobody asks then. */
-static bool is_total(const char *label)
+static bool is_word_of(const char *const *words, const char *label, size_t length)
 {
-    static const char *const words[] = {"all", "overall", "total", "mean", "average"};
     bool is = false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        is = is || strcasecmp(label, words[i]) == 0;
+    for (; *words; words++)
+        is = is || (strlen(*words) == length && strncasecmp(label, *words, length) == 0);
     return is;
 }
+
+/* The labels of rows that sum up the others, of which nobody asks then, and of the row of the last step. */
+static const char *const totals[] = {"all", "overall", "total", "mean", "average", NULL};
+static const char *const last_rows[] = {"final", "last", "end", NULL};
+static const char numbered[] = "0"; /* stands for the label of rows that begin with a number */
 
 static bool is_index(const char *cell, size_t length)
 {
@@ -486,7 +489,11 @@ static bool is_other_row(struct printed_page *page, const char *label, size_t le
         letters = letters || (label[i] | 32) >= 'a';
     if (!letters || metric_scan_value(&found, label, 0, length)) {
         if (!page->label[0])
-            strcpy(page->label, "0");
+            strcpy(page->label, numbered);
+        return false;
+    }
+    if (strcmp(page->label, numbered) == 0 && is_word_of(last_rows, label, length)) { /* behind the rows of the steps */
+        *later = true;
         return false;
     }
     size_t n = length < PAGE_LABEL_BYTES ? length : PAGE_LABEL_BYTES - 1;
@@ -510,14 +517,17 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
         const size_t label = cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length) &&
                              (cells.n == page->n_columns + 1 || cells.cell[0].to <= page->first_from);
         bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length, &later);
-        for (size_t i = 0; i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_total(page->label)); i++) {
+        for (size_t i = 0;
+             i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_word_of(totals, page->label, strlen(page->label))); i++) {
             struct metric_found found = {
                 .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
             int column = page->places[i].column;
             size_t k = by_position ? below(&cells, page->places[i].from, page->places[i].to) : column >= 0 ? (size_t)column : 0;
             k += !by_position && names_rows(page, &cells, line);
-            if (column == NOT_HERE || k == cells.n ||
-                !metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
+            if (column == NOT_HERE || k == cells.n)
+                continue;
+            const size_t quoted = cells.cell[k].length > 1 && strchr("'\"", line[cells.cell[k].at]); /* of console.table */
+            if (!metric_scan_value(&found, line, cells.cell[k].at + quoted, cells.cell[k].at + cells.cell[k].length - quoted))
                 continue;
             found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
             found.doubtful = false;
@@ -789,7 +799,7 @@ static void check_row(void *context, const struct metric_found *found)
     struct metric_found other = *found;
     struct cells cells;
     const bool bordered = r->page->values.n && r->page->values.separator == BY_BORDER;
-    if (found->source != METRIC_BY_NAME || found->problem || found->at < 2)
+    if (found->source != METRIC_BY_NAME || found->problem || found->counted || found->at < 2)
         goto done;
     if (r->page->object[0] && (strcmp(found->name, "score") == 0 || strcmp(found->name, "value") == 0)) {
         other.before = r->page->object;

@@ -115,16 +115,17 @@ static int choose_diverged(struct night *night, size_t *i)
 {
     const struct trial_list *list = &night->list;
     for (size_t k = 0; k < list->sweep.n && !night->stop.near; k++) {
-        const struct night_trial *trial = &list->trials[k];
+        struct night_trial *trial = &night->list.trials[k];
         char why[NIGHT_WHY_MAX] = "";
         struct lineage_error err;
         bool once;
-        if (!trial->exp_id || trial->label != LINEAGE_CRASH || is_at_work(list, trial->exp_id) ||
-            failure_is_of_a_setting(list, k))
+        if (!trial->exp_id || trial->label != LINEAGE_CRASH || trial->is_settled || is_at_work(list, trial->exp_id))
             continue;
         if (!diverged_once(&once, night, k, &err))
             return cli_fail(&err);
-        int status = once ? replicate_trial_add(&night->list, trial->exp_id, 0, i, why) : CLI_NO;
+        trial->is_settled = !once;
+        int status =
+            once && !failure_is_of_a_setting(list, k) ? replicate_trial_add(&night->list, trial->exp_id, 0, i, why) : CLI_NO;
         if (status != CLI_NO)
             return status;
     }

@@ -19,7 +19,7 @@
 
 /* A report may be anywhere in the last NEAR_BYTES and NEAR_MAX lines, and above them if nothing but its own frames follows it. */
 enum { LINES_MAX = 4096, NEAR_MAX = 512, NEAR_BYTES = 16384 };
-enum { WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6 };
+enum { WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6, CLOSING_MAX = 24 };
 
 struct lines {
     char *at[LINES_MAX]; /* the latest lines of the output */
@@ -564,7 +564,8 @@ static bool read_box(struct found *found, const struct lines *lines, size_t *i)
 {
     static const char corner[] = "\xe2\x95\xad", end[] = "\xe2\x95\xb0";
     bool own = false;
-    if (!begins(unindented(lines->at[*i]), corner) || !is_header(lines->at[*i]))
+    const bool cut = *i == 0 && lines->boxed[0] == 1; /* a box may be longer than what is read */
+    if (!cut && (!begins(unindented(lines->at[*i]), corner) || !is_header(lines->at[*i])))
         return false;
     for (size_t k = *i + 1; k < lines->n; k++) {
         const char *line = lines->at[k], *in = strstr(line, " in ");
@@ -604,9 +605,9 @@ static bool find_python(struct found *found, const struct lines *lines)
         direct = direct || begins(line, "The above exception was the direct cause");
         ignored = ignored || begins(line, "Exception ignored in") || begins(line, "Exception ignored while");
         bool first = grouped && lines->boxed[i] == 2;
-        if (!(is_frame(line, &path, &n, &number)
-                  ? read_frames(&next, lines, &i)
-                  : is_header(line) && (read_cell(&next, lines, &i) || read_box(&next, lines, &i)))) {
+        if (!(is_frame(line, &path, &n, &number) ? read_frames(&next, lines, &i)
+                                                 : (is_header(line) && read_cell(&next, lines, &i)) ||
+                                                       ((is_header(line) || i == 0) && read_box(&next, lines, &i)))) {
             i -= is_frame(line, &path, &n, &number); /* what ended the frames is looked at again */
             continue;
         }
@@ -849,7 +850,42 @@ static bool find_usage(struct found *found, const struct lines *lines)
 
 /* ---- launchers ---- */
 
-/* The number of the signal that a launcher names: `signal 9`, `SIGKILL`, `Signals.SIGKILL: 9`, `exitcode: -9`. */
+/*
+ * The status behind `exit code`, `exited with`, `returned` .. in a line in which a launcher says how its command ended; 0 if it is no such
+ * line. A line that begins with it is not: `exit status 1` of go run says no more than the launcher's own status.
+ */
+static long status_of_child(const char *line)
+{
+    static const char *const words[] = {"exit code", "exit status", "exit value",  "exitcode", "exited with", ": exit ",
+                                        "FAIL code", "' returned ", "return code", "(rc=",     "` returned "},
+                             *const between[] = {"non-zero ", "an error", "code", "status", "value"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(line, words[i]), *number = at;
+        if (!at || at == unindented(line))
+            continue;
+        number += strlen(words[i]);
+        for (size_t k = 0, n = strlen(number); k < n && *number && !isdigit((unsigned char)*number) && *number != '-'; k++) {
+            number += strspn(number, " :=(");
+            for (size_t b = 0; b < sizeof between / sizeof *between; b++)
+                number += begins(number, between[b]) ? strlen(between[b]) : 0;
+        }
+        char *end;
+        const long status = strtol(number, &end, 10);
+        if (end != number && status && status > -65 && status < 256 && !isalnum((unsigned char)*end) &&
+            !(*end == '.' && isdigit((unsigned char)end[1])))
+            return status;
+    }
+    return 0;
+}
+
+/* `make: *** [Makefile:2: train] Error 1`, `gmake[1]: *** [train] Killed` */
+static bool is_of_make(const char *line)
+{
+    const char *stars = strstr(line, ": *** [");
+    return stars && memmem(line, (size_t)(stars - line), "make", 4) && !memchr(line, ' ', (size_t)(stars - line));
+}
+
+/* The number of the signal that a launcher names: `signal 9`, `SIGKILL`, `Signals.SIGKILL: 9`, `exited with -9`, `exit code 137`. */
 static int named_signal(const char *line)
 {
     static const struct {
@@ -864,7 +900,11 @@ static int named_signal(const char *line)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strstr(line, names[i].name))
             return names[i].number;
-    return 0;
+    const char *end = is_of_make(line) ? strstr(line, "] ") : NULL;
+    if (end && (begins(end, "] Killed") || begins(end, "] Terminated") || begins(end, "] Aborted")))
+        return end[2] == 'K' ? 9 : end[2] == 'T' ? 15 : 6;
+    const long status = status_of_child(line);
+    return status < 0 ? (int)-status : trial_label_signal((int)status);
 }
 
 /* What torch's launcher says about the process that failed first, in the lines behind `Root Cause (first observed failure):`. */
@@ -916,6 +956,29 @@ static bool find_launcher(struct found *found, const struct lines *lines)
         return true;
     }
     return false;
+}
+
+/*
+ * The first line of those at the end in which launchers say how their command ended: `nox > Command .. failed with exit code -9`,
+ * `py: exit 1 (0.23 seconds) ..`, `make: *** [Makefile:2: train] Error 7`. Steps below it show that the program went on.
+ */
+static bool find_child_end(struct found *found, const struct lines *lines)
+{
+    size_t at = lines->n;
+    for (size_t i = lines->n; i-- > 0 && lines->n - i < CLOSING_MAX && !lines->progress[i];)
+        if (is_of_make(lines->at[i]) || (status_of_child(lines->at[i]) && !is_warning(lines->at[i], NULL)))
+            at = i;
+    if (at == lines->n)
+        return false;
+    const char *line = lines->at[at], *time = line + strspn(line, "0123456789:.");
+    put_what(found, *time == ' ' && memchr(line, ':', (size_t)(time - line)) ? time : line); /* as honcho prints it */
+    char *seconds = strstr(found->what, " seconds)"), *open = seconds ? strrchr(found->what, '(') : NULL;
+    if (open && open < seconds) /* it differs from trial to trial */
+        *open = '\0';
+    trim(found->what);
+    found->line = at;
+    found->strength = A_LAUNCHER;
+    return true;
 }
 
 /* `error: expected ..` or `error[E0425]: ..` of rustc, with `  --> src/main.rs:1:17` below; the first one is the cause of the others. */
@@ -1086,17 +1149,20 @@ static bool find_two_lines(struct found *found, const struct lines *lines)
 
 /* ---- the cause ---- */
 
-/* Reads the forms in the lines of one process. */
-static void read_forms(struct found *found, const struct lines *lines)
+/* Tries the forms in turn; *worded: the form is known by single words, which a launcher's lines may have as well. */
+static void try_forms(struct found *found, const struct lines *lines, bool *worded)
 {
     static bool (*const reports[])(struct found *, const struct lines *) = {
         find_python, find_rust, find_pytest, find_arguments, find_two_lines, find_node, find_headline, find_launcher};
     static bool (*const others[])(struct found *, const struct lines *) = {find_rustc, find_maven,     find_place_line, find_line,
                                                                            find_perl,  find_last_line, find_usage};
     bool any = false;
+    *worded = false;
     for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
-        if ((any = reports[i](found, lines)) && found->strength == NOTHING)
-            found->strength = A_REPORT;
+        if ((any = reports[i](found, lines))) {
+            *worded = reports[i] == find_two_lines || reports[i] == find_headline;
+            found->strength = found->strength == NOTHING ? A_REPORT : found->strength;
+        }
     struct found child = {.what = ""};
     if (found->strength == A_LAUNCHER && find_arguments(&child, lines)) { /* the child's, in front of the launcher's traceback */
         child.strength = A_REPORT;
@@ -1105,8 +1171,25 @@ static void read_forms(struct found *found, const struct lines *lines)
         *found = child;
     }
     for (size_t i = 0; !any && i < sizeof others / sizeof *others; i++)
-        if ((any = others[i](found, lines)))
+        if ((any = others[i](found, lines))) {
+            *worded = true;
             found->strength = A_LINE;
+        }
+}
+
+/* Reads the forms in the lines of one process. What its program said counts for more than what its launcher says about its end. */
+static void read_forms(struct found *found, struct lines *lines)
+{
+    struct found end = {.what = ""}, above = {.what = ""};
+    bool worded;
+    const size_t n = lines->n;
+    try_forms(found, lines, &worded);
+    if ((found->strength != NOTHING && !worded) || !find_child_end(&end, lines) || (worded && found->line < end.line))
+        return;
+    lines->n = end.line;
+    try_forms(&above, lines, &worded);
+    lines->n = n;
+    *found = above.strength == NOTHING ? end : above;
 }
 
 /* The lines with the prefix of line i, or those without a prefix. */
@@ -1218,6 +1301,15 @@ static bool is_overruled(struct found *later, const struct found *found, const s
     return false;
 }
 
+/* `Step start (task-id 1) failed.`, `Workflow failed`: that it failed is all that it says. */
+static bool only_says_failed(const char *what)
+{
+    static const char failed[] = " failed";
+    size_t n = strlen(what);
+    n -= n && what[n - 1] == '.';
+    return n >= sizeof failed && !strpbrk(what, ":'`\"") && strncmp(what + n - sizeof failed + 1, failed, sizeof failed - 1) == 0;
+}
+
 static void judge(struct trial_outcome *outcome, struct found *found, const struct lines *lines)
 {
     struct found later;
@@ -1249,7 +1341,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     /* A worker of torch, Python's pools, joblib, Dask or Ray was killed: nobody knows by whom, and most often it was the memory. */
     static const char *const kills[] = {"killed by signal: Killed", "terminated abruptly", "KilledWorker",
                                         "TerminatedWorkerError",    "ActorDiedError",      "WorkerCrashedError"};
-    bool by_kill = false;
+    bool by_kill = found->strength == A_LINE && !found->where[0] && only_says_failed(found->what);
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++)
         by_kill = by_kill || strstr(found->what, kills[i]);
     if (!outcome->cause && !outcome->lacks && found->strength != A_LAUNCHER && !by_kill)
@@ -1258,6 +1350,22 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->cause = LINEAGE_CAUSE_CODE;
     snprintf(outcome->evidence, sizeof outcome->evidence, "%s%s%s%s", found->what, found->where[0] ? " (" : "", found->where,
              found->where[0] ? ")" : "");
+}
+
+/*
+ * Whether one of the last lines says that what the program drove failed, which is how Ray Tune ends with status 0 after all its trials died:
+ * `ERROR tune.py:1035 -- Trials did not complete: [train_1, train_2]`.
+ */
+static bool gives_up(const struct found *found, const struct lines *lines)
+{
+    size_t rest = 0;
+    bool gives = false;
+    for (size_t i = lines->n; i-- > found->line + 1 && rest < FEW && !gives;) {
+        rest += *unindented(lines->at[i]) != '\0';
+        gives =
+            (strstr(lines->at[i], "ERROR") || begins_with_error(lines->at[i])) && strcasestr(lines->at[i], "did not complete");
+    }
+    return gives;
 }
 
 /* Whether nothing but the rest of its message follows the report. */
@@ -1277,7 +1385,7 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     char *copy = malloc(n + 1);
     outcome->evidence[0] = '\0';
     outcome->cause = LINEAGE_CAUSE_UNKNOWN;
-    outcome->lacks = outcome->last_words = false;
+    outcome->lacks = outcome->last_words = outcome->reports_error = false;
     if (!lines || !copy)
         goto done; /* the trial is labelled without it */
     for (size_t i = 0; i < n; i++)
@@ -1290,7 +1398,8 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     lines[0].by_signal = outcome->end == TRIAL_SIGNALLED || status[0];
     read_sources(&found, &lines[0], &lines[1]);
     if (found.what[0]) {
-        outcome->last_words = found.dies && is_last(&found, &lines[1]);
+        outcome->reports_error = found.dies;
+        outcome->last_words = found.dies && (is_last(&found, &lines[1]) || gives_up(&found, &lines[1]));
         judge(outcome, &found, &lines[1]);
     }
 

@@ -15,7 +15,7 @@
 
 /*
  * Reads text [n], the last output of the command, and sets outcome->evidence ("NameError: name 'x' is not defined
- * (train.py:12)"; "" if nothing was recognised), outcome->cause, outcome->lacks and outcome->last_words. outcome->end and
+ * (train.py:12)"; "" if nothing was recognised), outcome->cause, outcome->lacks, outcome->reports_error and outcome->last_words. outcome->end and
  * outcome->exit_status are those of the command. A program that prints a metric that is asked for goes on.
  */
 void failure_evidence_read(struct trial_outcome *outcome, const struct metric_query *asked, const char *text, size_t n);

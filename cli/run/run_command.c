@@ -321,12 +321,13 @@ static bool run_shell(struct command_run *run, struct trial_outcome *outcome, co
 static void judge_last_words(struct command_run *run, struct trial_outcome *outcome, const struct trial_results *results)
 {
     const struct command_trial *t = run->trial;
-    char text[TRIAL_EVIDENCE_MAX + 100];
+    char text[TRIAL_EVIDENCE_MAX + 140];
     if (outcome->end != TRIAL_FINISHED || !outcome->last_words)
         return;
     snprintf(run->last_words, sizeof run->last_words, "%s", outcome->evidence);
     snprintf(text, sizeof text,
-             "the output ends with an error although the exit status is 0 (a pipe hides it; `set -o pipefail`): %s",
+             "the output ends with an error although the exit status is 0 (a pipe hides it, `set -o pipefail`, or a driver of "
+             "trials): %s",
              outcome->evidence);
     cli_say(text);
     if (t->eval || t->sealed_eval || (results->score.present && !(results->steps > 0 && results->step < results->steps)))

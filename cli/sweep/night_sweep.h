@@ -50,6 +50,7 @@ struct night_trial {
     double *x;      /* [ranges] setting of a proposed trial; NULL: it has none */
     char *exp_id;   /* id of the trial's row; NULL: the trial is still to be run */
     enum lineage_label label; /* of that row */
+    bool is_settled;          /* it did not diverge or has run again, so a rerun need not ask for its row again */
     bool failed_before;       /* it has a row that does not count, and was not interrupted */
     bool at_work;             /* the trial runs in this process or in a child */
     struct lineage_claim *claim; /* NULL: this process holds no claim of the trial */

@@ -281,6 +281,7 @@ static void take_void(struct trial_list *list, const char *exp_id)
     if (trial && trial->exp_id && strcmp(trial->exp_id, row.exp_id) == 0 && i < list->sweep.n && !trial->at_work) {
         free(trial->exp_id);
         trial->exp_id = NULL;
+        trial->is_settled = false;
     } else if (own && i >= list->sweep.n && list->n_proposed > 0 && !is_run_again(&row)) {
         list->n_proposed--;
     }
@@ -321,6 +322,7 @@ static bool take_row(struct trial_list *list, const struct lineage_trial *row)
         return true;
     if (trial->exp_id && strcmp(trial->exp_id, row->exp_id) == 0)
         return true; /* this process ran the trial and has its result */
+    trial->is_settled = false;
     free(trial->exp_id);
     trial->label = row->status;
     if (row->core_metric.present && row->total_s.present)

@@ -44,12 +44,21 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
     return outcome->failure == TRIAL_FAILURE_INPUT && !results->begun ? LINEAGE_PREFLIGHT_CRASH : LINEAGE_CRASH;
 }
 
-enum { SHELL_SIGNAL = 128, SIGNALS = 65 };
+enum { SHELL_SIGNAL = 128, SIGNALS = 65, STATUSES = 256 };
+
+int trial_label_signal(int exit_status)
+{
+    static const int left_by_python[] = {SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGTERM};
+    for (size_t i = 0; i < sizeof left_by_python / sizeof *left_by_python; i++)
+        if (exit_status == STATUSES - left_by_python[i])
+            return left_by_python[i];
+    return exit_status > SHELL_SIGNAL && exit_status < SHELL_SIGNAL + SIGNALS ? exit_status - SHELL_SIGNAL : 0;
+}
 
 void trial_label_status(char *out, size_t size, int exit_status)
 {
-    int number = exit_status - SHELL_SIGNAL;
-    const char *name = number > 0 && number < SIGNALS ? strsignal(number) : NULL;
+    int number = trial_label_signal(exit_status);
+    const char *name = number ? strsignal(number) : NULL;
     out[0] = '\0';
     if (name && !strstr(name, "nknown") && !strstr(name, "eal-time"))
         snprintf(out, size, ", which stands for signal %d (%s)%s", number, name,
@@ -89,7 +98,7 @@ enum lineage_cause trial_label_cause(const struct trial_results *results, const 
         return cause;
     if (outcome->end == TRIAL_FAILED && !outcome->unexplained && !outcome->lacks)
         return LINEAGE_CAUSE_CODE;
-    return cause_of_signal(outcome->end == TRIAL_SIGNALLED ? outcome->signal : outcome->exit_status - SHELL_SIGNAL);
+    return cause_of_signal(outcome->end == TRIAL_SIGNALLED ? outcome->signal : trial_label_signal(outcome->exit_status));
 }
 
 /* Writes " after step 37 of 120", " after step 3 of 450 of the warm start", or "". */
@@ -145,8 +154,9 @@ void trial_label_explain(const struct trial_results *results, struct trial_outco
         if (!results->score.present && results->lost_score)
             snprintf(reason, size, "its score is not a finite number");
         else if (!results->score.present)
-            snprintf(reason, size, "exit 0 without a score: %.480s%s%s", outcome->looked, outcome->others[0] ? ", but " : "",
-                     outcome->others);
+            snprintf(reason, size, "exit 0 without a score: %.480s%s%s%s%s", outcome->looked, outcome->others[0] ? ", but " : "",
+                     outcome->others, outcome->reports_error ? ", and its output has an error: " : "",
+                     outcome->reports_error ? outcome->evidence : "");
         break;
     case TRIAL_FAILED:
         if (outcome->evidence[0] && outcome->unexplained)

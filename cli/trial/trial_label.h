@@ -31,6 +31,12 @@ enum lineage_label trial_label(const struct trial_results *results, const struct
  */
 void trial_label_overrun(char *out, size_t size, const struct trial_outcome *outcome, double seconds, double cpu_seconds);
 
+/*
+ * Returns the signal by which a command ended whose launcher left with this status, or 0: 137 of shells (128 + 9), and 247 of launchers in
+ * Python, which leave with the return code -9 of their child.
+ */
+int trial_label_signal(int exit_status);
+
 /* Writes ", which stands for signal 9 (Killed), perhaps out of memory" for a status by which launchers and shells report a
  * signal that ended their command, or "". */
 void trial_label_status(char *out, size_t size, int exit_status);

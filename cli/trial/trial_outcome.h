@@ -50,11 +50,13 @@ struct trial_outcome {
     bool begun;         /* it reported a step, a score or a phase; set when its row is made */
     enum lineage_cause cause;
     bool lacks;         /* the machine lacks something, such as a module: the failure says nothing about the settings */
+    bool reports_error; /* the output has a traceback or a panic, evidence, anywhere */
     bool last_words;    /* the output ends with the report of an error, evidence; also if the command ended with status 0 */
     bool timed;         /* the command is `timeout`, whose status 124 is a time limit */
     char evidence[TRIAL_EVIDENCE_MAX]; /* error and place that a failed command printed (run/failure_evidence.h); "": none */
     char looked[TRIAL_TEXT_MAX]; /* for a trial that printed no score: what was looked for, and what was found */
     char unreadable[96]; /* "2 lines of events cannot be read, first at line 2"; "": all can be read */
     const char *doubt; /* how the row qualifies "score by a name that was asked for"; NULL or "": not at all */
-    char reason[TRIAL_TEXT_MAX + 256]; /* why it did not finish; "" if it finished. Set when its row is made */
+    char reason[TRIAL_TEXT_MAX + 256 +
+                TRIAL_EVIDENCE_MAX]; /* why it did not finish; "" if it finished. Set when its row is made */
 };

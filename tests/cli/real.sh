@@ -309,3 +309,28 @@ must_have err 'other.txt is neither a results.tsv nor a table'
 [ $n -gt 50 ] || fail "only $n values"
 [ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
 finish
+# NLTK 3.10's MaxentClassifier: the row behind those of the steps is that of the last one. A mean is not.
+printf '  Iteration  Log Likelihood  Accuracy\n  ------------------------------\n  1  -0.69  0.333\n  2  -0.47  0.667\n  Final  -0.24  1.000\n' >maxent
+gives Accuracy 1.0 'labels count up' <maxent
+printf 'fold  loss  acc\n1     0.5   0.8\n2     0.4   0.9\nmean  0.45  0.85\n' | gives loss 0.4 'rows with different labels'
+# Dots that lead to a number. Ipopt 3.14 prints it scaled and unscaled.
+printf 'val loss..........: 0.25\nval acc ......... 0.9\n' >leader
+gives 'val loss' 0.25 '' <leader
+gives 'val acc' 0.9 '' <leader
+printf 'Evaluating loss.... 12 batches\n' | gives loss '' 'looked for `loss`'
+printf 'Objective...............:   1.7e-01    2.5e-01\n' | gives Objective '' 'looked for `Objective`'
+# R's optim() and nnet().
+printf 'iter  10 value 112.181981\nfinal  value 5.970419 \n' | gives 'final value' 5.970419 ''
+# Go 1.26's benchmarks: a number is in front of its unit. Of several benchmarks the first counts, of several runs of one the last.
+printf 'BenchmarkA-2   \t  379717\t      2920 ns/op\t         0.2500 loss\t       8 B/op\t       1 allocs/op\n' >bench
+gives ns/op 2920.0 '' <bench
+gives loss 0.25 '' <bench
+gives B/op 8.0 '' <bench
+gives allocs/op 1.0 '' <bench
+printf 'BenchmarkA-2  \t  379717\t  2920 ns/op\nBenchmarkA-2  \t  379717\t  2910 ns/op\n' | gives ns/op 2910.0 ''
+printf 'BenchmarkA-2  \t  379717\t  2920 ns/op\nBenchmarkB-2  \t  379717\t  2910 ns/op\n' | gives ns/op 2920.0 'rows with different labels'
+printf 'epoch   5 loss   0.4\n' | gives loss 0.4 ''
+printf 'loss 0.4  12 ms/step\n' | gives loss 0.4 ''
+# console.table of Node 20 and tinybench 6 quotes texts.
+printf "│ (index) │ Latency avg (ns)  │ Samples │\n├─────────┼───────────────────┼─────────┤\n│ 0       │ '1518.3 ± 48.85%%' │ 38018   │\n" |
+    gives 'Latency avg (ns)' 1518.3 ''

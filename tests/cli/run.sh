@@ -141,6 +141,7 @@ for launcher in 'sh -c' 'timeout 300 bash -c' ${make:+"$make"}; do
 done
 # Statuses by which launchers report a signal or a limit.
 ends crash 'exit status 137, which stands for signal 9 (Killed), perhaps out of memory' -- sh -c 'exit 137'
+ends crash 'exit status 247, which stands for signal 9 (Killed), perhaps out of memory' -- sh -c 'exit 247' # -9 of a launcher in Python
 ends crash 'exit status 200 and did not say why' -- sh -c 'exit 200'
 must_lack e/results.tsv 'status 200, which'
 ends train_budget_overrun 'training was ended by timeout (exit status 124)' -- timeout 0.1 sleep 5
@@ -158,6 +159,18 @@ must_lack err 'although the exit status'
 must_run query -C pipe --format json
 must_equal '' "$(json 0.cause)"
 ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
+# Inspect 0.3 goes on after an error and ends with 0; its box is longer than what is read of the output.
+ends harness_abort 'and its output has an error: ValueError: reward' -- sh -c 'cat dies; seq 9'
+{
+    printf '╭──── Traceback (most recent call last) ────╮\n'
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do printf '│ %1200s │\n' ''; done
+    printf '│ t.py:2 in f │\n╰────╯\nValueError: no rows\nstopped\nlog: a.txt\n'
+} >box
+ends crash 'ValueError: no rows (t.py:2), left with exit status 1' -- sh -c 'cat box; exit 1'
+# Ray Tune 2.60 ends with 0 after all its trials died.
+printf '\nTrial t_1 errored after 0 iterations.\nTrial status: 2 ERROR\na\nb\nc\nd\n2026-11-30 15:42:28,086\tERROR tune.py:1035 -- Trials did not complete: [t_0, t_1]\n' |
+    cat dies - >tune
+ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat tune >&2'
 ends crash 'is empty (t.py:2)' -- sh -c 'echo "{\"step\": 1, \"steps\": 9, \"score\": 1}" >"$LINEAGE_EVENTS"; cat dies; sleep 0.1'
 must_run query -C e --status crash --format json
 must_have out '"cause": "code"'
