@@ -100,28 +100,63 @@ const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct line
 
 /* ---- the answer ---- */
 
-/* The parameters of a trial but its seed, or its id if it has none. */
-static void name_setting(char *out, size_t size, struct lineage_store *store, const char *exp_id)
+enum { SETTING_NAME_MAX = 160 };
+
+/* The parameters of the row but its seed, or the id if it has none. */
+static void name_row(char out[SETTING_NAME_MAX], const char *const *seeds, const struct lineage_trial *row, const char *exp_id)
+{
+    const size_t size = SETTING_NAME_MAX;
+    size_t used = 0;
+    for (size_t i = 0; i < row->n_params && used + 1 < size; i++) {
+        const struct lineage_param *p = &row->params[i];
+        char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+        if (lineage_param_is_seed(p->name, seeds) || strcmp(p->name, "proposer") == 0)
+            continue;
+        const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_setting_format(number, p->value);
+        char *safe = p->text ? cli_text_line(value, 40) : NULL;
+        used += (size_t)snprintf(out + used, size - used, "%s%s=%s", used ? " " : "", p->name,
+                                 !p->text ? value
+                                 : safe   ? safe
+                                          : "");
+        free(safe);
+    }
+    if (used && used < size)
+        return;
+    char *id = cli_text_line(exp_id, 80);
+    snprintf(out, size, "%s", id ? id : "");
+    free(id);
+}
+
+static void name_setting(char out[SETTING_NAME_MAX], struct lineage_store *store, const char *exp_id)
 {
     struct lineage_trial row = {0};
     struct lineage_error err;
-    size_t used = 0;
-    char *id = cli_text_line(exp_id, 80);
-    if (lineage_find(store, exp_id, &row, &err) == LINEAGE_OK)
-        for (size_t i = 0; i < row.n_params && used + 1 < size; i++) {
-            const struct lineage_param *p = &row.params[i];
-            char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
-            if (lineage_param_is_seed(p->name, lineage_store_seeds(store)) || strcmp(p->name, "proposer") == 0)
-                continue;
-            const char *value = p->text ? lineage_param_text_format(quoted, p->text) : lineage_setting_format(number, p->value);
-            char *safe = cli_text_line(value, 40);
-            used += (size_t)snprintf(out + used, size - used, "%s%s=%s", used ? " " : "", p->name, safe ? safe : "");
-            free(safe);
-        }
-    if (!used || used >= size)
-        snprintf(out, size, "%s", id ? id : "");
-    free(id);
+    (void)!lineage_find(store, exp_id, &row, &err);
+    name_row(out, lineage_store_seeds(store), &row, exp_id);
     lineage_trial_release(&row);
+}
+
+/* The names of all settings, read in the order of the log, because looking each up by its id costs twice as much; NULL where name_setting
+ * must look it up, as for one of two trials with the same id. The caller owns the names. */
+static char **name_settings(const struct lineage_evidence *evidence, struct lineage_store *store)
+{
+    static const struct lineage_query all = {0};
+    char **names = calloc(evidence->n + 1, sizeof *names), name[SETTING_NAME_MAX];
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_trial row;
+    struct lineage_error err;
+    if (!names || lineage_query_open(&cursor, store, &all, &err) != LINEAGE_OK)
+        return names;
+    while (lineage_cursor_next(cursor, &row, &err) == LINEAGE_OK) {
+        const size_t i = lineage_evidence_find(evidence, row.exp_id);
+        if (i >= evidence->n || strcmp(evidence->trials[i].exp_id, row.exp_id) != 0)
+            continue;
+        name_row(name, lineage_store_seeds(store), &row, row.exp_id);
+        free(names[i]); /* of rows with the same id the last one counts, as for lineage_find */
+        names[i] = strdup(name);
+    }
+    lineage_cursor_close(cursor);
+    return names;
 }
 
 bool cli_seeds_change_nothing(const struct lineage_evidence *evidence)
@@ -160,14 +195,14 @@ const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lin
 
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store)
 {
-    char name[160], next[160], margin[48] = "", left_out[96] = "", all[48] = "";
+    char name[SETTING_NAME_MAX], next[SETTING_NAME_MAX], margin[48] = "", left_out[96] = "", all[48] = "";
     out[0] = '\0';
     if (isnan(evidence->sure))
         return out;
     const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
     const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
-    name_setting(name, sizeof name, store, answer->exp_id);
-    name_setting(next, sizeof next, store, evidence->trials[evidence->second].exp_id);
+    name_setting(name, store, answer->exp_id);
+    name_setting(next, store, evidence->trials[evidence->second].exp_id);
     if (isfinite(half))
         snprintf(margin, sizeof margin, " \xC2\xB1 %.2g", half);
     if (evidence->n > 2)
@@ -205,12 +240,9 @@ json_t *cli_answer_json(const struct lineage_evidence *evidence)
 /* ---- settings ---- */
 
 /* One: the margin of a single run. It is asked for once, because a quantile takes longer than everything else of a row. */
-static void print_setting(struct cli_list *list, double one, const struct lineage_evidence_trial *trial,
-                          struct lineage_store *store)
+static void print_setting(struct cli_list *list, double one, const struct lineage_evidence_trial *trial, const char *name)
 {
-    char name[160];
     const double half = one / sqrt((double)trial->runs.n);
-    name_setting(name, sizeof name, store, trial->exp_id);
     cli_list_row(list, CLI_TEXT(name), CLI_TEXT(trial->exp_id), CLI_COUNT(trial->runs.n), CLI_NUMBER(trial->runs.mean, true),
                  CLI_FIGURE(half, isfinite(half)), CLI_NUMBER(trial->expected, true), CLI_COUNT(trial->left_out),
                  CLI_COUNT(trial->failed), CLI_TEXT(trial->kept_id ? trial->kept_id : ""));
@@ -237,11 +269,19 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     if (order)
         lineage_evidence_order(order, evidence);
     const double one = lineage_noise_margin(&evidence->noise, 1);
-    for (size_t i = 0; list && order && i < evidence->n; i++)
-        print_setting(list, one, &evidence->trials[order[i]], session->store);
+    char **names = name_settings(evidence, session->store);
+    for (size_t i = 0; list && order && names && i < evidence->n; i++) {
+        const struct lineage_evidence_trial *trial = &evidence->trials[order[i]];
+        if (!names[order[i]])
+            name_setting(text, session->store, trial->exp_id);
+        print_setting(list, one, trial, names[order[i]] ? names[order[i]] : text);
+    }
+    for (size_t i = 0; names && i < evidence->n; i++)
+        free(names[i]);
     int status = list ? cli_list_finish(list) : cli_no_memory();
-    status = order ? status : cli_no_memory();
+    status = order && names ? status : cli_no_memory();
     free(order);
+    free(names);
     for (size_t i = 0; i < evidence->n; i++)
         if (evidence->trials[i].stray)
             fprintf(stderr,
@@ -263,8 +303,8 @@ json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_
     for (size_t i = 0; array && order && i < evidence->n && i < most; i++) {
         const struct lineage_evidence_trial *trial = &evidence->trials[order[i]];
         const double half = one / sqrt((double)trial->runs.n);
-        char name[160];
-        name_setting(name, sizeof name, store, trial->exp_id);
+        char name[SETTING_NAME_MAX];
+        name_setting(name, store, trial->exp_id);
         json_array_append_new(array, json_pack("{s:o, s:o, s:i, s:o, s:o, s:o*}", "setting", cli_json_text(name), "exp_id",
                                                cli_json_text(trial->exp_id), "runs", (int)trial->runs.n, "mean",
                                                cli_json_number(trial->runs.mean), "margin",

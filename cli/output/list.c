@@ -526,15 +526,28 @@ static size_t width(const char *text)
     return points;
 }
 
+/* printf with a width took a fifth of the time of a long table. */
+static void print_blanks(FILE *out, size_t n)
+{
+    static const char blanks[] = "                                ";
+    for (size_t some; n; n -= some) {
+        some = n < sizeof blanks - 1 ? n : sizeof blanks - 1;
+        fwrite(blanks, 1, some, out);
+    }
+}
+
 /* A cell may be wider than the measured ones. The last column is not padded, because trailing blanks disturb pasting
  * and diffs. */
 static void print_padded(const struct cli_list *list, const char *text, size_t column, bool right, enum cli_style style)
 {
-    size_t taken = width(text), to = list->widths[column];
-    int pad = taken < to ? (int)(to - taken) : 0;
-    bool last = column + 1 == list->n;
-    fprintf(list->out, "%*s%s%s%s%*s%s", right ? pad : 0, "", cli_style_on(list->screen, style), text,
-            cli_style_off(list->screen, style), right || last ? 0 : pad, "", last ? "\n" : "  ");
+    const size_t taken = width(text), to = list->widths[column], pad = taken < to ? to - taken : 0;
+    const bool last = column + 1 == list->n;
+    print_blanks(list->out, right ? pad : 0);
+    fputs(cli_style_on(list->screen, style), list->out);
+    fputs(text, list->out);
+    fputs(cli_style_off(list->screen, style), list->out);
+    print_blanks(list->out, right || last ? 0 : pad);
+    fputs(last ? "\n" : "  ", list->out);
 }
 
 static void print_table_rows(const struct cli_list *list, size_t rows)

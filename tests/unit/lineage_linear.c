@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/evidence.h>
 #include <lineage/insights.h>
 #include <lineage/query.h>
 #include <lineage/render.h>
@@ -174,6 +175,18 @@ static void nights(FILE *out, size_t n)
     }
 }
 
+/* Rows that all run the first trial again. */
+static void again(FILE *out, size_t n)
+{
+    fprintf(out, "%s\n", header);
+    for (size_t i = 0; i < n; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "%06zu", i);
+        row(out, id, "", "h", "keep", "");
+        fputs(i ? "replicates 000000\n" : "\n", out);
+    }
+}
+
 /* ---- questions ---- */
 
 static bool skip_insight(void *context, const struct lineage_insight *insight)
@@ -190,6 +203,7 @@ static void ask(const char *dir)
     struct lineage_error err;
     struct lineage_cursor *cursor;
     struct lineage_trial trial;
+    struct lineage_evidence evidence;
     char *text;
     size_t n, length;
     assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
@@ -201,6 +215,8 @@ static void ask(const char *dir)
     lineage_free(text);
     assert_int_equal(lineage_verify(store, &n, NULL, NULL, &err), LINEAGE_OK);
     assert_int_equal(lineage_insights_read(store, skip_insight, NULL, &err), LINEAGE_OK);
+    assert_int_equal(lineage_evidence_load(&evidence, store, NULL, &err), LINEAGE_OK);
+    lineage_evidence_release(&evidence);
     lineage_store_close(store);
 }
 
@@ -232,7 +248,8 @@ static void reading_does_not_cost_the_square(void **state)
                 {"deep chain", deep_chain},
                 {"cycle", cycle},
                 {"voids", voids},
-                {"nights", nights}};
+                {"nights", nights},
+                {"again", again}};
     (void)state;
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         size_t once = work_for(logs[i].make, 1000), twice = work_for(logs[i].make, 2000);

@@ -145,6 +145,35 @@ static void short_decimals_are_what_printf_finds(void **state)
     }
 }
 
+/* Scores of models have 16 or 17 digits, which are found and read without printf and strtod: those must say the same, also next to and
+ * in the middle between two doubles, where a tie goes to the even one. */
+static void scores_are_what_printf_and_strtod_find(void **state)
+{
+    uint64_t x = 88172645463325252u;
+    char text[64];
+    double back;
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        const double value = ldexp((double)(x >> 11), (int)(x % 72) - 71);
+        assert_shortest(value);
+        snprintf(text, sizeof text, "%.*f", (int)(x >> 8) % 20, value);
+        assert_true(lineage_number_parse(&back, text, strlen(text)));
+        assert_true(back == strtod(text, NULL));
+    }
+    for (int i = -16; i < 50; i++) {
+        assert_shortest(ldexp(1, i));
+        assert_shortest(nextafter(ldexp(1, i), 0));
+    }
+    static const char *const ties[] = {"9007199254740993",         "9007199254740993.0", "9007199254740993.001",
+                                       "4503599627370496.5",       "4503599627370497.5", "-4503599627370497.50",
+                                       "0000.1000000000000000055", "0.0000000"};
+    for (size_t i = 0; i < sizeof ties / sizeof *ties; i++) {
+        assert_true(lineage_number_parse(&back, ties[i], strlen(ties[i])));
+        assert_true(back == strtod(ties[i], NULL));
+    }
+}
+
 static void powers_of_two_are_shortest(void **state)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -360,6 +389,7 @@ int main(void)
                                        cmocka_unit_test(numbers_are_read_as_the_table_says),
                                        cmocka_unit_test(any_double_reads_back),
                                        cmocka_unit_test(short_decimals_are_what_printf_finds),
+                                       cmocka_unit_test(scores_are_what_printf_and_strtod_find),
                                        cmocka_unit_test(powers_of_two_are_shortest),
                                        cmocka_unit_test(the_locale_does_not_matter),
                                        cmocka_unit_test(text_is_cut_as_the_table_says),

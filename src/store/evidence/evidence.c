@@ -22,7 +22,7 @@
 #include "../questions/questions.h"
 #include "shrunk_means.h"
 
-enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, BUCKETS = 4096, AXES_MAX = 64 };
+enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, CHAINS_LEAST = 256, AXES_MAX = 64 };
 /* A trial diverges for itself, and not by chance, if more of its runs did than did not, by more than this. */
 enum { DIVERGES = 2 };
 /* Values further apart than this factor are compared by their logarithms. */
@@ -41,10 +41,17 @@ struct run {
     bool fresh, counts; /* counts: it did not diverge; see sum_runs */
 };
 
-/* A setting, or one of its seeds, by the digest of what its row says. */
-struct setting {
+/* A hash table of numbers by digest: a chain of the items for each remainder of the digest, the newest first, and twice as many chains
+ * when there are as many items as chains. */
+struct item {
     uint64_t digest;
-    size_t trial, next; /* next: index + 1 of the next one in the bucket */
+    size_t number, next; /* next: index + 1 of the next one of the chain */
+};
+
+struct table {
+    struct item *items;
+    size_t *chains; /* [n_chains] index + 1 of the newest item */
+    size_t n, capacity, n_chains;
 };
 
 /* A parameter of a trial's first row. */
@@ -62,10 +69,10 @@ struct collection {
     struct lineage_evidence_trial *trials;
     struct run *runs; /* in the order of the log */
     struct row_id *ids; /* likewise */
-    struct setting *settings;
-    size_t n, capacity, n_ids, ids_capacity, n_runs, runs_capacity, n_settings, settings_capacity;
+    struct table rows; /* indices of ids, by id without exp_ */
+    struct table settings; /* trials, by what the row of a setting or of one of its seeds says */
+    size_t n, capacity, n_ids, ids_capacity, n_runs, runs_capacity;
     size_t n_numbers, numbers_capacity;
-    size_t buckets[BUCKETS];
     uint64_t last_seq;
 };
 
@@ -74,11 +81,56 @@ static const char *bare(const char *id)
     return strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id;
 }
 
+static void table_link(struct table *table, size_t i)
+{
+    size_t *chain = &table->chains[table->items[i].digest % table->n_chains];
+    table->items[i].next = *chain;
+    *chain = i + 1;
+}
+
+static bool table_add(struct table *table, uint64_t digest, size_t number)
+{
+    if (!LIST_ROOM(table->items, table->n, table->capacity))
+        return false;
+    table->items[table->n++] = (struct item){.digest = digest, .number = number};
+    if (table->n <= table->n_chains) {
+        table_link(table, table->n - 1);
+        return true;
+    }
+    const size_t n_chains = table->n_chains ? 2 * table->n_chains : CHAINS_LEAST;
+    size_t *chains = calloc(n_chains, sizeof *chains);
+    if (!chains)
+        return false;
+    free(table->chains);
+    table->chains = chains;
+    table->n_chains = n_chains;
+    for (size_t i = 0; i < table->n; i++)
+        table_link(table, i);
+    return true;
+}
+
+/* The newest item of the digest, before `from` if that is not NULL; NULL if there is none. */
+static const struct item *table_find(const struct table *table, uint64_t digest, const struct item *from)
+{
+    size_t at = from ? from->next : table->n_chains ? table->chains[digest % table->n_chains] : 0;
+    while (at && table->items[at - 1].digest != digest)
+        at = table->items[at - 1].next;
+    return at ? &table->items[at - 1] : NULL;
+}
+
+static void table_release(struct table *table)
+{
+    free(table->items);
+    free(table->chains);
+}
+
+/* Returns the trial of the newest row that has the id. */
 static size_t find_row(const struct collection *c, const char *exp_id)
 {
-    for (size_t i = c->n_ids; i-- > 0;) /* a trial usually runs again soon */
-        if (strcmp(bare(c->ids[i].exp_id), bare(exp_id)) == 0)
-            return c->ids[i].trial;
+    const uint64_t digest = setting_digest_mix(0, bare(exp_id));
+    for (const struct item *item = NULL; (item = table_find(&c->rows, digest, item));)
+        if (strcmp(bare(c->ids[item->number].exp_id), bare(exp_id)) == 0)
+            return c->ids[item->number].trial;
     return c->n;
 }
 
@@ -171,9 +223,10 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
 static bool add_id(struct collection *c, const char *exp_id, size_t trial)
 {
     const char *copy = LIST_ROOM(c->ids, c->n_ids, c->ids_capacity) ? arena_text(&c->arena, exp_id, strlen(exp_id)) : NULL;
-    if (copy)
-        c->ids[c->n_ids++] = (struct row_id){copy, trial};
-    return copy != NULL;
+    if (!copy || !table_add(&c->rows, setting_digest_mix(0, bare(exp_id)), c->n_ids))
+        return false;
+    c->ids[c->n_ids++] = (struct row_id){copy, trial};
+    return true;
 }
 
 /* The numbers of the trial at c->n, and a digest of its texts. A seed says nothing about a setting. */
@@ -215,20 +268,8 @@ static bool add_run(struct collection *c, const char *exp_id, size_t trial, doub
 
 static size_t find_setting(const struct collection *c, uint64_t digest)
 {
-    for (size_t k = c->buckets[digest % BUCKETS]; k; k = c->settings[k - 1].next)
-        if (c->settings[k - 1].digest == digest)
-            return c->settings[k - 1].trial;
-    return c->n;
-}
-
-static bool add_setting(struct collection *c, uint64_t digest, size_t trial)
-{
-    bool grown = LIST_ROOM(c->settings, c->n_settings, c->settings_capacity);
-    if (grown) {
-        c->settings[c->n_settings] = (struct setting){digest, trial, c->buckets[digest % BUCKETS]};
-        c->buckets[digest % BUCKETS] = ++c->n_settings;
-    }
-    return grown;
+    const struct item *item = table_find(&c->settings, digest, NULL);
+    return item ? item->number : c->n;
 }
 
 /*
@@ -241,7 +282,7 @@ static size_t find_other_seed(struct collection *c, const struct lineage_trial *
     if (!setting_digest(&setting, row, c->seeds) || find_setting(c, setting.with_seed) < c->n)
         return c->n;
     const size_t known = find_setting(c, setting.alone);
-    *ok = add_setting(c, setting.with_seed, known) && (known < c->n || add_setting(c, setting.alone, known));
+    *ok = table_add(&c->settings, setting.with_seed, known) && (known < c->n || table_add(&c->settings, setting.alone, known));
     return known;
 }
 
@@ -469,7 +510,8 @@ static void release(struct collection *c)
     free(c->surface.z);
     free(c->surface.group);
     free(c->ids);
-    free(c->settings);
+    table_release(&c->rows);
+    table_release(&c->settings);
     free(c);
 }
 

@@ -53,12 +53,22 @@ static bool list_terms(struct counting *c, const struct idea_row *row)
     return true;
 }
 
+static const double K1 = 1.2, B = 0.5;
+
+double saturated(double weight, double length, double mean)
+{
+    return weight * (K1 + 1) / (weight + K1 * (1 - B + B * length / mean));
+}
+
 /* Fills in the length of each row, and how many rows have each term. */
 static bool count_terms(struct counting *c)
 {
     struct lineage_ideas *ideas = c->ideas;
     double length = 0;
     ideas->terms.n_rows = 0;
+    for (ideas->first_running = 0; ideas->first_running < ideas->n; ideas->first_running++)
+        if (ideas->rows[ideas->first_running].idea.running)
+            break;
     for (uint32_t i = 0; i < ideas->terms.n; i++)
         ideas->terms.df[i] = 0; /* left by a call that ran out of memory */
     for (size_t i = 0; i < ideas->n; i++) {
@@ -93,7 +103,8 @@ static bool fill_postings(struct counting *c)
             return false;
         for (size_t k = 0; k < c->list.n; k++) {
             struct weight w = c->list.items[k];
-            ideas->postings[ideas->postings_of[w.term + 1]++] = (struct posting){(uint32_t)i, w.weight};
+            ideas->postings[ideas->postings_of[w.term + 1]++] =
+                (struct posting){(uint32_t)i, saturated((double)w.weight, ideas->lengths[i], ideas->mean_length)};
         }
     }
     return ideas->postings != NULL;

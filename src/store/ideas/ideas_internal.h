@@ -79,11 +79,15 @@ struct given_change {
     struct row_change change;
 };
 
-/* A row that has a term, and the weight of the term there. */
+/* A row that has a term, and what the term adds to the score of the row for each unit of its inverse document frequency. */
 struct posting {
     uint32_t row;
-    float weight;
+    double value; /* see saturated */
 };
+
+/* BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with the field weights added up
+ * before saturation (BM25F). */
+double saturated(double weight, double length, double mean);
 
 struct ruled_name;
 
@@ -110,6 +114,7 @@ struct lineage_ideas {
     double least_verdict; /* that of a trial which is called the same, see lineage_ideas_set_strictness */
     double *lengths; /* [n] sum of the weights of the terms of each row */
     double mean_length;
+    size_t first_running; /* the first row of a running trial; n: none */
     double *scores; /* [n] scratch memory of a search; all 0 between searches */
     uint32_t *found; /* [n] */
     struct word_book book;

@@ -40,7 +40,7 @@ static size_t within(const struct tokens *t, size_t i, size_t reach, const char 
     return 0;
 }
 
-/* Besides TRIED and UNTRIED, the words with which a claim may begin: those of claims_novelty. */
+/* Besides UNTRIED and TRIED before "only", the words with which a claim may begin: those of claims_novelty. */
 #define FIRST_WORDS " hasn haven wasn weren isn never not no zero none neither first novel fresh "
 
 /* Whether token i begins a claim of novelty. */
@@ -198,21 +198,31 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     return claims->items[claims->n++].claim != NULL;
 }
 
-/* Whether some word of the row's texts may begin a claim. It is decided once for each word of the log, so that the texts of a
+/* What a word can be in a claim. A word of TRIED begins one only before "only": most hypotheses say that something is tried. */
+enum claim_part { PART_UNKNOWN, PART_NONE, PART_FIRST, PART_TRIED, PART_ONLY };
+
+static enum claim_part part_of(const struct text_entry *text)
+{
+    if (text_in(text->text, text->length, FIRST_WORDS UNTRIED))
+        return PART_FIRST;
+    return text_in(text->text, text->length, TRIED)      ? PART_TRIED
+           : text_in(text->text, text->length, " only ") ? PART_ONLY
+                                                         : PART_NONE;
+}
+
+/* Whether the words of the row's texts may begin a claim. It is decided once for each word of the log, so that the texts of a
  * trial without such a word need not be read again. */
 static bool may_claim(struct lineage_ideas *ideas, const struct reading *r)
 {
-    enum { UNKNOWN, NO, YES };
+    enum claim_part before = PART_NONE;
     for (uint32_t i = 0; i < r->n_notes; i++) {
         struct word *word = &ideas->book.words[r->words[i]];
-        if (!r->words[i])
-            continue;
-        if (word->claims == UNKNOWN) {
-            const struct text_entry *text = word_book_text(&ideas->book, r->words[i]);
-            word->claims = text_in(text->text, text->length, FIRST_WORDS TRIED UNTRIED) ? YES : NO;
-        }
-        if (word->claims == YES)
+        if (r->words[i] && word->claims == PART_UNKNOWN)
+            word->claims = (uint8_t)part_of(word_book_text(&ideas->book, r->words[i]));
+        const enum claim_part part = r->words[i] ? (enum claim_part)word->claims : PART_NONE;
+        if (part == PART_FIRST || (part == PART_ONLY && before == PART_TRIED))
             return true;
+        before = part;
     }
     return false;
 }

@@ -82,7 +82,7 @@ struct word {
     struct word_terms *terms;       /* see idea_row.c; NULL until they are needed */
     uint32_t saved;                 /* the word's id in lineage.db, 0 if it has none; see reading_cache.c */
     uint16_t n_parts;
-    uint8_t claims;                 /* whether a claim of novelty may begin with it; see novelty.c */
+    uint8_t claims;                 /* its part in a claim of novelty; see novelty.c */
 };
 
 struct word_book {

@@ -212,18 +212,22 @@ static double similar_verdict(const struct similar_pair *pair)
 
 enum { PAIRS_MAX = 48, LIMIT_DEFAULT = 10 };
 
-/* BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with the field weights added up
- * before saturation (BM25F). */
-static const double K1 = 1.2, B = 0.5;
-
-static double saturated(double weight, double length, double mean)
-{
-    return weight * (K1 + 1) / (weight + K1 * (1 - B + B * length / mean));
-}
-
 /* Thresholds for follow_chains: the verdict above which a pair is followed, the lowest verdict that a trial reached in
  * this way may have, and the verdict that it then gets. */
 static const double CHAIN_SURE = 0, CHAIN_LEAST = -1.5, CHAIN_VERDICT = 0.01;
+
+/* The place of the first of postings[from..to) whose row is `row` or a later one; `to` if there is none. */
+static size_t first_from(const struct posting *postings, size_t from, size_t to, size_t row)
+{
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (postings[middle].row < row)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
 
 /* Scores all rows that share a term with the query, in ideas->scores. Lists these rows in ideas->found and returns
  * their number. */
@@ -237,11 +241,15 @@ static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *que
         double idf = terms_idf(&ideas->terms, term) * (double)fminf(3, query->search->terms.items[i].weight);
         for (size_t k = ideas->postings_of[term]; k < ideas->postings_of[term + 1]; k++) {
             const struct posting p = ideas->postings[k];
+            if (p.row >= before && p.row < ideas->first_running) {
+                k = first_from(ideas->postings, k, ideas->postings_of[term + 1], ideas->first_running) - 1;
+                continue;
+            }
             if (p.row == self || (p.row >= before && !ideas->rows[p.row].idea.running))
                 continue;
             if (ideas->scores[p.row] == 0)
                 ideas->found[n++] = p.row;
-            ideas->scores[p.row] += idf * saturated((double)p.weight, ideas->lengths[p.row], ideas->mean_length);
+            ideas->scores[p.row] += idf * p.value;
         }
     }
     return n;
