@@ -58,7 +58,7 @@ struct rl_stream_options {
     enum rl_stream_kind kind;
     double dppo_mask_low;                    /* 0.2 */
     double dppo_mask_high;                   /* 0.2 */
-    double ipo_threshold;                    /* 0.2 */
+    double ipo_threshold;                    /* 0.1 */
     double adv_tau;                          /* 1 */
     double kl_tau;                           /* 1e-3 */
     double rl_scale, ce_scale, ref_kl_scale; /* global token counts (rl_stream_count), at least 1 */
