@@ -301,6 +301,7 @@ static const struct recipe_foreign table[] = {
     {"n_samples_per_prompt", "OpenRLHF", "training.group_size", NULL},
     {"eval.n_samples_per_prompt", "OpenRLHF", "evaluation.seeds", NULL},
     {"eval.steps", "OpenRLHF", "evaluation.every", NULL},
+    {"eval.temperature", "OpenRLHF", "evaluation.temperature", NULL},
     {"rollout_batch_size", "OpenRLHF", "env.questions", NULL},
     {"vllm_generate_batch_size", "OpenRLHF", NONE, ENGINE},
     {"advantage_estimator", "OpenRLHF", "algorithm.name", NULL},
