@@ -116,7 +116,8 @@ class _Loss(nn.Module):
         return {**found, **(nested if isinstance(nested, Mapping) else {})}
 
     def _run(self, input: Tensor, given: Mapping[str, Any], **call: Any) -> Tensor:
-        if torch._C._get_tracing_state() is not None:  # torch.jit.is_tracing has no type, and no module exports it
+        # torch.jit.is_tracing has no type in older releases
+        if torch._C._get_tracing_state() is not None:  # pyright: ignore[reportPrivateImportUsage]
             raise RuntimeError(f"{type(self).__name__} cannot be traced: torch.jit.trace would keep its result as a constant")
         box: "dict[str, core.Result]" = {}
         loss = Gradients.apply(
