@@ -58,7 +58,7 @@ struct rl_stream_options {
     enum rl_stream_kind kind;
     double dppo_mask_low;                    /* 0.2 */
     double dppo_mask_high;                   /* 0.2 */
-    double ipo_threshold;                    /* 0.2 */
+    double ipo_threshold;                    /* 0.1 */
     double adv_tau;                          /* 1 */
     double kl_tau;                           /* 1e-3 */
     double rl_scale, ce_scale, ref_kl_scale; /* global token counts (rl_stream_count), at least 1 */
@@ -103,7 +103,8 @@ RL_API void rl_stream_countf(const struct rl_sequences *sequences, const struct 
 /*
  * Computes the loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL
  * for scales below 1, for a scale above 1 that is smaller than the component's members here, and for
- * members of ref_kl without ref; RL_EVALUE for a value that is read and
+ * members of ref_kl without ref, and for bounds or weights (dppo_*, ipo_threshold, *_tau) that are negative
+ * or not finite; RL_EVALUE for a value that is read and
  * not finite.
  */
 RL_API RL_NODISCARD enum rl_status rl_stream_loss(const struct rl_sequences *sequences, const struct rl_streams *streams,

@@ -445,6 +445,15 @@ struct trainer_after_tool {
     double clip_low, clip_high; /* (0.2, 0.28) */
 };
 
+/* Bounds of prime-rl's losses "dppo" and "ipo": how far a token's probability may be from the sampler's (rlcore/stream_loss.h). */
+struct trainer_dppo {
+    double mask_low, mask_high; /* (0.2, 0.2) downwards where A <= 0, upwards where A > 0 */
+};
+
+struct trainer_ipo {
+    double threshold; /* (0.1) in both directions */
+};
+
 /* Settings of the losses "dro" and "vespo" (rlcore/loss.h). */
 struct trainer_dro {
     double beta; /* (0) weight of the squared log-ratio; dro needs one above 0 */
@@ -456,60 +465,63 @@ struct trainer_vespo {
 };
 
 struct trainer_loss {
-    enum trainer_loss_name name;          /* (ppo) */
+    enum trainer_loss_name name; /* (ppo) */
     enum trainer_aggregation aggregation; /* (token-mean) */
-    double clip_low, clip_high;           /* (0.2, 0.28) */
-    double clip_c;                        /* (3) dual clip of ppo */
-    double kl_coef;                       /* (0) weight of the KL penalty (distance to the reference) */
-    enum trainer_kl_place kl_place;       /* (loss) "kl.place" */
-    uint32_t kl_estimator;                /* (k3) "kl.estimator", enum rl_kl */
+    double clip_low, clip_high; /* (0.2, 0.28) */
+    double clip_c; /* (3) dual clip of ppo */
+    double kl_coef; /* (0) weight of the KL penalty (distance to the reference) */
+    enum trainer_kl_place kl_place; /* (loss) "kl.place" */
+    uint32_t kl_estimator; /* (k3) "kl.estimator", enum rl_kl */
     bool kl_straight_through; /* (false) "kl_gradient.straight_through": the gradient is that of k2, as with verl's "k3+" */
-    struct trainer_opsm opsm;             /* "opsm" */
-    struct trainer_compose compose;       /* "compose" */
+    struct trainer_opsm opsm; /* "opsm" */
+    struct trainer_compose compose; /* "compose" */
     struct trainer_after_tool after_tool; /* "after_tool" */
-    struct trainer_dro dro;               /* "dro" */
-    struct trainer_vespo vespo;           /* "vespo" */
+    double kl_tau; /* (1e-3) dppo and ipo: weight of the squared log-ratio to the sampler */
+    struct trainer_dppo dppo; /* "dppo" */
+    struct trainer_ipo ipo; /* "ipo" */
+    struct trainer_dro dro; /* "dro" */
+    struct trainer_vespo vespo; /* "vespo" */
 };
 
 /* "start", "lagged", "ema" */
 enum trainer_reference_kind {
-    TRAINER_REFERENCE_START,  /* the policy that training started from */
+    TRAINER_REFERENCE_START, /* the policy that training started from */
     TRAINER_REFERENCE_LAGGED, /* a copy of the policy, renewed after every N iterations */
-    TRAINER_REFERENCE_EMA     /* a moving average of the policies after every N iterations */
+    TRAINER_REFERENCE_EMA /* a moving average of the policies after every N iterations */
 };
 
 /* The policy to which the KL penalty measures the distance. Source of both moving references: arXiv 2404.09656. */
 struct trainer_reference {
     enum trainer_reference_kind kind; /* (start) */
-    int32_t every;                    /* (10) iterations from one renewal to the next */
-    double decay;                     /* (0.9) ema: reference = decay * reference + (1 - decay) * policy */
+    int32_t every; /* (10) iterations from one renewal to the next */
+    double decay; /* (0.9) ema: reference = decay * reference + (1 - decay) * policy */
 };
 
 /* How ppo trains the value head. */
 struct trainer_value {
-    double coef;          /* (0.5) weight of the value loss; the policy loss has weight 1 */
-    double clip;          /* (0.2) how far a value may move from its value at sampling */
+    double coef; /* (0.5) weight of the value loss; the policy loss has weight 1 */
+    double clip; /* (0.2) how far a value may move from its value at sampling */
     double learning_rate; /* (0) learning rate of the head's own parameters; 0 = training.lr */
 };
 
 /* The policy that samples: the learner's weights at lower precision, weights of an earlier iteration, or both. */
 struct trainer_sampler {
     enum trainer_precision precision; /* "float", "bf16", "int8" */
-    int32_t staleness;                /* (0) age of the sampler's weights in iterations */
-    int32_t max_staleness;            /* (-1) eta of staleness admission; -1 = admit all rollouts */
+    int32_t staleness; /* (0) age of the sampler's weights in iterations */
+    int32_t max_staleness; /* (-1) eta of staleness admission; -1 = admit all rollouts */
 };
 
 /* Which recorded routes of a mixture of experts the updates replay (rlcore/routing.h): "none", "R2", "R3" */
 enum trainer_replay {
     TRAINER_REPLAY_NONE,
     TRAINER_REPLAY_R2, /* the learner's routes, recorded before the updates */
-    TRAINER_REPLAY_R3  /* the sampler's routes; recomputed old log-probs use them too */
+    TRAINER_REPLAY_R3 /* the sampler's routes; recomputed old log-probs use them too */
 };
 
 /* How the loss is corrected for rollouts that the learner did not sample. */
 enum trainer_correction_name {
-    TRAINER_CORRECTION_NONE,     /* "none": the sampler's log-probs serve as the old ones */
-    TRAINER_CORRECTION_TIS,      /* "tis": truncated importance weights, old log-probs recomputed */
+    TRAINER_CORRECTION_NONE, /* "none": the sampler's log-probs serve as the old ones */
+    TRAINER_CORRECTION_TIS, /* "tis": truncated importance weights, old log-probs recomputed */
     TRAINER_CORRECTION_DECOUPLED, /* "decoupled": like "tis", with rejection */
     TRAINER_CORRECTION_RECOMPUTE, /* "recompute": old log-probs recomputed, without weights */
     /*
@@ -520,24 +532,24 @@ enum trainer_correction_name {
 };
 struct trainer_correction {
     enum trainer_correction_name name;
-    bool sequence_level;           /* (false) "level": "token" or "sequence" */
-    double cap;                    /* (2) largest importance weight */
+    bool sequence_level; /* (false) "level": "token" or "sequence" */
+    double cap; /* (2) largest importance weight */
     double floor; /* (0) "icepop.floor": tokens whose weight is outside of [floor, cap] have weight 0; 0 = no interval */
     char reject[TRAINER_NAME_MAX]; /* ("") rejection options of rl_rollout_correction */
     char reject_threshold[TRAINER_NAME_MAX];
 };
 
 struct trainer_evaluation {
-    int32_t questions;      /* (512) number of questions, which are the same for every trial */
+    int32_t questions; /* (512) number of questions, which are the same for every trial */
     uint64_t question_seed; /* (777) */
-    int32_t every;          /* (10) iterations between evaluations; 0 = only at the end */
-    int32_t seeds;          /* (4) sampling seeds of the final score */
-    double temperature;     /* (1) 0 = greedy */
+    int32_t every; /* (10) iterations between evaluations; 0 = only at the end */
+    int32_t seeds; /* (4) sampling seeds of the final score */
+    double temperature; /* (1) 0 = greedy */
 };
 
 /* What a trial's row reports in addition to the score. Telemetry always has all of these metrics. */
 struct trainer_row {
-    bool ends;  /* (false) pass rate and rollout length, for easy and for hard questions */
+    bool ends; /* (false) pass rate and rollout length, for easy and for hard questions */
     bool passk; /* (false) pass@k with k = evaluation.seeds */
     bool phases; /* (false) "cost.phases": seconds of an iteration by phase; these differ from run to run */
 };
@@ -545,16 +557,16 @@ struct trainer_row {
 /* Limits of a trial; 0 = no limit. */
 struct trainer_budget {
     double train_seconds, eval_seconds; /* time limits of the training and of the final evaluation */
-    double artifact_bytes;              /* largest size of the checkpoint */
-    double memory_bytes;                /* largest memory of the run, as computed by trainer_memory_bound */
+    double artifact_bytes; /* largest size of the checkpoint */
+    double memory_bytes; /* largest memory of the run, as computed by trainer_memory_bound */
 };
 
 struct trainer_recipe {
-    char name[TRAINER_NAME_MAX];   /* ("trial") recorded as the specialist of the trial */
+    char name[TRAINER_NAME_MAX]; /* ("trial") recorded as the specialist of the trial */
     char domain[TRAINER_NAME_MAX]; /* ("multi-hop-qa") */
     char hypothesis[TRAINER_PROSE_MAX];
     char expected_delta[TRAINER_NAME_MAX];
-    uint64_t seed;   /* (1) */
+    uint64_t seed; /* (1) */
     int32_t threads; /* (0) number of threads; 0 = one for each processor */
     struct trainer_world world;
     /*
@@ -562,8 +574,8 @@ struct trainer_recipe {
      * renormalise are under "model.experts"
      */
     struct trainer_model model;
-    double balance;                       /* (0.01) "model.experts.balance": weight of the load-balancing loss */
-    char checkpoint[TRAINER_PATH_MAX];    /* "start.checkpoint" */
+    double balance; /* (0.01) "model.experts.balance": weight of the load-balancing loss */
+    char checkpoint[TRAINER_PATH_MAX]; /* "start.checkpoint" */
     struct trainer_warm_start warm_start; /* "start.warm_start" */
     struct trainer_task tasks[TRAINER_ENVS_MAX];
     int32_t n_tasks; /* (1) */
@@ -642,8 +654,8 @@ TRAINER_API char *trainer_recipe_schema(void);
 /* A setting that differs from its default although nothing in the recipe reads it. */
 struct trainer_unread {
     char setting[128]; /* its path: "opsm.lower"; with several environments "environments[1].algorithm.alpha" */
-    char value[64];    /* as in --set: "0.5", "turn", "true"; a text is in quotes */
-    char needs[256];   /* the settings that it needs: "opsm.unit rollout or turn" */
+    char value[64]; /* as in --set: "0.5", "turn", "true"; a text is in quotes */
+    char needs[256]; /* the settings that it needs: "opsm.unit rollout or turn" */
     /*
      * Whether recipes with it are refused. False for settings of a warm start in a recipe with start.checkpoint, and for
      * settings of training in a recipe without iterations: one file often describes a trial and its children. The rows
@@ -661,10 +673,10 @@ TRAINER_API size_t trainer_recipe_unread(const struct trainer_recipe *recipe, st
 
 /* A setting that a recipe reads, beside the value that the paper or system of its algorithm or loss recommends. */
 struct trainer_advice {
-    char setting[128];               /* its path; of the second environment "env1.alpha" */
-    char value[64];                  /* the recipe's, as in --set */
+    char setting[128]; /* its path; of the second environment "env1.alpha" */
+    char value[64]; /* the recipe's, as in --set */
     const char *recommended, *source; /* constant texts: "0.3", "A2TGPO, arXiv 2605.06200" */
-    bool follows;                    /* both are the same */
+    bool follows; /* both are the same */
 };
 enum { TRAINER_ADVICE_MAX = 96 };
 
@@ -687,7 +699,7 @@ TRAINER_API size_t trainer_recipe_lacks(const struct trainer_recipe *recipe, str
 struct trainer_setting {
     const char *name; /* "lr", "alpha", "k_min", "start.warm_start.steps"; valid during the visit */
     const char *path; /* "training.lr"; in the first environment "algorithm.alpha", "env.k_min" */
-    double value;     /* the number; NaN for a word */
+    double value; /* the number; NaN for a word */
     const char *text; /* the word, "" if the setting is empty; NULL for a number */
     /*
      * Whether a record of the trial should name this setting. True for the settings that every trial names (seed,

@@ -20,6 +20,7 @@ static struct case_ragged from_array(struct case_call *call, const struct rl_cas
 
 struct case_ragged case_ragged_read(struct case_call *call, const char *name, struct case_dim *b)
 {
+    const bool flags = strcmp(name, "step_flags") == 0; /* true among numbers is a mistake */
     const struct rl_case_array *given = case_array(call, name);
     const json_t *rows = json_object_get(call->inputs, name);
     struct case_ragged out = {0};
@@ -40,8 +41,8 @@ struct case_ragged case_ragged_read(struct case_call *call, const char *name, st
             case_fail(call, "inputs.%s[%zu] is not a list", name, i);
         for (size_t j = 0; j < json_array_size(row); j++) {
             const json_t *item = json_array_get(row, j);
-            if (!json_is_number(item) && !json_is_boolean(item))
-                case_fail(call, "inputs.%s[%zu][%zu] is not a number or boolean", name, i, j);
+            if (!json_is_number(item) && !(flags && json_is_boolean(item)))
+                case_fail(call, "inputs.%s[%zu][%zu] is not a number%s", name, i, j, flags ? " or boolean" : "");
             out.values[out.start[i] + j] = json_is_true(item) ? 1 : json_number_value(item);
         }
     }

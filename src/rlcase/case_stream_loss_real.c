@@ -37,9 +37,10 @@ static struct ragged read_lengths(struct case_call *call, const char *name)
     return shape;
 }
 
-/* Reads an input of the given shape; returns NULL for null. Booleans count as 0 and 1. */
+/* Reads an input of the given shape; returns NULL for null. Booleans of a mask count as 0 and 1, elsewhere they are a mistake. */
 static real *read_ragged(struct case_call *call, const char *name, const struct ragged *shape)
 {
+    const bool mask = strcmp(name, "loss_mask") == 0;
     const struct rl_case_array *given = case_array(call, name);
     if (given) {
         size_t bytes = (shape->n + 1) * sizeof *shape->start;
@@ -59,7 +60,7 @@ static real *read_ragged(struct case_call *call, const char *name, const struct 
             case_fail(call, "inputs.%s[%zu] has %zu tokens where %zu are expected", name, i, json_array_size(row), length);
         for (size_t j = 0; !call->failed && j < length; j++) {
             const json_t *item = json_array_get(row, j);
-            if (!json_is_number(item) && !json_is_boolean(item))
+            if (!json_is_number(item) && !(mask && json_is_boolean(item)))
                 case_fail(call, "inputs.%s[%zu][%zu] is not a number", name, i, j);
             out[shape->start[i] + j] = (real)(json_is_true(item) ? 1 : json_number_value(item));
         }

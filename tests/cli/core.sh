@@ -137,10 +137,20 @@ kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trac
 kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [{$trace}]}" 'inputs.groups[0] is not a list'
 kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"length_penalty\": 0.1}" 'inputs.length_penalty is not an object'
 kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"length_penalty\": {\"num_turn_weight\": 1}}" 'the nearest known one is num_turns_weight'
+kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"length_penalty\": {\"num_turns_weight\": -1}}" 'one is negative or not finite'
 kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"episode_agents\": \"a\"}" 'episode_agents is not a list'
 kernel prime_advantage "{\"algorithm\": \"grpo\", \"groups\": [[{$trace}, {$trace}]], \"episode_agents\": [3]}" 'episode_agents[0] is not a text'
 kernel prime_streams '{"algorithm": "grpo", "advantage": 1, "branches": [[0]], "nodes": [{"role": "assistant", "sampled": true, "tokens": 1, "mask": [1], "is_contents": [1]}]}' \
     'inputs.nodes[0].is_contents: unknown; the nearest known one is is_content'
+
+# prime-rl refuses weights below 0; true among the numbers of ragged rows was 1.
+stream='"trainer_logprobs": [[-2, -1]], "inference_logprobs": [[-2.1, -1]], "loss_mask": [[true, 1]]'
+kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"advantages\": [[1, 1]]}"
+kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"advantages\": [[true, 1]]}" 'inputs.advantages[0][0] is not a number'
+for setting in dppo_mask_low dppo_mask_high ipo_threshold adv_tau kl_tau; do
+    kernel prime_loss "{\"rl_loss\": \"ipo\", $stream, \"advantages\": [[1, 1]], \"$setting\": -0.1}" "$setting is -0.1, negative or not finite"
+done
+kernel turn_normalize '{"turn_values": [[true, 1]], "group_index": [0]}' 'inputs.turn_values[0][0] is not a number'
 
 # KL with the unbiased gradient off policy: k3 times the ratio.
 kl='"kl_penalty": "k3", "log_prob": [[-1]], "ref_log_prob": [[-1.5]], "old_log_prob": [[-1.25]]'
@@ -175,5 +185,7 @@ streams echo 1 '"advantage": 1, "filter": []'
 must_fail 2 "filter has 0 lists for 1 trainable branches" core prime_streams streams.json
 streams echo 1 '"advantage": 1, "role_weights": {"tool": -1}'
 must_fail 2 "weight of role 'tool' is -1" core prime_streams streams.json
+streams echo 1 '"advantage": 1, "role_weights": {"tol": 1}'
+must_fail 2 "role 'tol' has a weight, but only system, user, assistant and tool may" core prime_streams streams.json
 
 finish

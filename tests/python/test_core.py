@@ -304,6 +304,23 @@ def test_truth_values_are_only_masks():
             core.kl_penalty(log_prob=wrong, **good)
     mean = core.agg_loss(loss_agg_mode="token-mean", loss_mat=[[1.0, 2.0]], loss_mask=[[True, 0]])
     assert mean.loss == 1
+    stream = dict(rl_loss="ipo", inference_logprobs=[[-1.0, -1.0]], trainer_logprobs=[[-1.0, -1.0]], loss_mask=[[True, True]])
+    assert core.prime_loss(advantages=[[1.0, 1.0]], **stream).loss == -2
+    with pytest.raises(core.CoreError, match="advantages has True or False among its numbers"):
+        core.prime_loss(advantages=[[True, 1.0]], **stream)
+
+
+def test_values_that_are_not_numbers_decide_nothing():
+    """A row with an unknown outcome was judged, and its rates were those of a failure."""
+    for wrong in (float("nan"), float("inf")):
+        with pytest.raises(core.CoreError, match=r"outcomes\[0\] is .*, not a finite number"):
+            core.adca_skip_rows(skip_type="skip_all_neg", outcomes=[wrong, 1.0])
+        with pytest.raises(core.CoreError, match=r"overall_advantages\[1\] is .*, not a finite number"):
+            core.adca_skip_rows(skip_type="skip_small_adv", outcomes=[0.0, 1.0], overall_advantages=[0.0, wrong])
+        with pytest.raises(core.CoreError, match=r"outcomes\[0\] is .*, not a finite number"):
+            core.prm_schedule(
+                enable=True, global_step=0, prm_steps=1, alpha=0.1, token_level_rewards=[[wrong]], step_flags=[[True]]
+            )  # fmt: skip
 
 
 def test_ragged_inputs_that_are_no_lists_of_rows():

@@ -370,10 +370,17 @@ static void the_turn_loss_is_that_of_the_core(void **state)
  * Checks each token of the rl stream against its formula, -[not out] A r W + kl_tau l^2 W, divided by the number of
  * members.
  */
-static void check_rl_stream(enum trainer_loss_name name)
+static void check_rl_stream(enum trainer_loss_name name, double low, double high, double kl_tau)
 {
     struct given *g = given(all_rl, 1);
-    const struct trainer_loss loss = loss_of(name);
+    struct trainer_loss loss = loss_of(name);
+    bool ipo = name == TRAINER_LOSS_IPO;
+    if (kl_tau >= 0) {
+        loss.dppo = (struct trainer_dppo){low, high};
+        loss.ipo.threshold = high;
+        loss.kl_tau = kl_tau;
+    } else
+        kl_tau = 1e-3; /* the defaults */
     struct loss_result result = evaluate(g, &loss);
     double expected = 0, members = 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
@@ -383,11 +390,9 @@ static void check_rl_stream(enum trainer_loss_name name)
             continue;
         double now = (double)g->b->log_prob[i], then = (double)g->b->sampled[i], a = (double)g->b->advantage[i];
         double l = now - then, moved = exp(now) - exp(then), weight = (double)g->b->weight[i] / members;
-        bool out = a > 0 ? moved > 0.2 : moved < -0.2;
-        if (name == TRAINER_LOSS_IPO)
-            out = fabs(moved) > 0.2;
-        expected += weight * ((out ? 0 : -a * exp(l)) + 1e-3 * l * l);
-        assert_near((double)g->b->d_log_prob[i], weight * ((out ? 0 : -a * exp(l)) + 2e-3 * l), 1e-6);
+        bool out = ipo ? fabs(moved) > high : a > 0 ? moved > high : moved < -low;
+        expected += weight * ((out ? 0 : -a * exp(l)) + kl_tau * l * l);
+        assert_near((double)g->b->d_log_prob[i], weight * ((out ? 0 : -a * exp(l)) + 2 * kl_tau * l), 1e-6);
     }
     assert_near(result.loss, expected, 1e-6);
     release(g);
@@ -396,8 +401,10 @@ static void check_rl_stream(enum trainer_loss_name name)
 static void streams_take_the_samplers_log_probs(void **state)
 {
     (void)state;
-    check_rl_stream(TRAINER_LOSS_DPPO);
-    check_rl_stream(TRAINER_LOSS_IPO);
+    check_rl_stream(TRAINER_LOSS_DPPO, 0.2, 0.2, -1);
+    check_rl_stream(TRAINER_LOSS_IPO, 0, 0.1, -1); /* prime-rl's default, which is not that of dppo */
+    check_rl_stream(TRAINER_LOSS_DPPO, 0.01, 0.04, 0.05);
+    check_rl_stream(TRAINER_LOSS_IPO, 0, 0.02, 0);
 }
 
 /* ---- the whole objective ---- */

@@ -106,6 +106,10 @@ static void settings_that_nothing_reads_are_refused(void **state)
          "{'kl_gradient': {'straight_through': true}, 'kl': {'place': 'weighted'}, 'loss': {'kl_coef': 0.1}}"},
         {"{'icepop': {'floor': 0.5}}", "needs correction.name tis or decoupled",
          "{'icepop': {'floor': 0.5}, 'correction': {'name': 'tis'}}"},
+        {"{'dppo': {'mask_low': 0.1}}", "needs loss.name dppo", "{'dppo': {'mask_low': 0.1}, 'loss': {'name': 'dppo'}}"},
+        {"{'ipo': {'threshold': 0.2}, 'loss': {'name': 'dppo'}}", "needs loss.name ipo",
+         "{'ipo': {'threshold': 0.2}, 'loss': {'name': 'ipo'}}"},
+        {"{'loss': {'kl_tau': 0}}", "needs loss.name dppo or ipo", "{'loss': {'kl_tau': 0, 'name': 'ipo'}}"},
         {"{'dro': {'beta': 0.5}}", "needs loss.name dro", "{'dro': {'beta': 0.5}, 'loss': {'name': 'dro'}}"},
         {"{'vespo': {'k_neg': 0.5}}", "needs loss.name vespo", "{'vespo': {'k_neg': 0.5}, 'loss': {'name': 'vespo'}}"},
         {"{'loss': {'name': 'luspo', 'aggregation': 'seq-mean-token-mean'}}",
@@ -247,6 +251,29 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'judge': {'skip_type': 'none'}}", "what AgentEvolver calls skip_type is judge.skip here"},
         {"{'num_generations': 8}", "what TRL calls num_generations is training.group_size here"},
         {"{'max_async_level': 2}", "what prime-rl calls max_async_level is sampler.staleness here"},
+        /* nested, as in the files of these programs */
+        {"{'actor': {'policy_loss_type': 'gspo'}}", "what SkyRL calls policy_loss_type is loss.name here"},
+        {"{'trainer': {'loss': {'type': 'ipo', 'ipo_threshold': 0.2}}}", "what prime-rl calls loss.type is loss.name here"},
+        {"{'loss': {'type': 'ipo'}}", "what prime-rl calls loss.type is loss.name here"},
+        {"{'loss': {'ipo_threshold': 0.2}}", "what prime-rl calls ipo_threshold is ipo.threshold here"},
+        {"{'algorithm': {'filter_groups': {'enable': true}}}", "filter_groups is algorithm.filter.zero_advantage here"},
+        {"{'actor_rollout_ref': {'rollout': {'n': 8}}}", "what verl calls rollout.n is training.group_size here"},
+        {"{'vllm_gpu_memory_utilization': 0.9}", "without an engine for inference"},
+        {"{'vllm_importance_sampling_clip_min': 0.5}", "what TRL calls vllm_importance_sampling_clip_min is icepop.floor here"},
+        /* values, some of which are keys of another program */
+        {"{'loss': {'name': 'vanilla'}}", "for vanilla of verl there is loss.name ppo"},
+        {"{'loss': {'name': 'rollout_is'}}", "rollout_is of SkyRL has no equal here: its ratio is to the sampler"},
+        {"{'loss': {'name': 'dr_grpo'}}", "with loss.aggregation seq-mean-token-sum-norm"},
+        {"{'loss': {'aggregation': 'prompt_mean'}}", "no aggregation has a mean per question"},
+        {"{'kl': {'estimator': 'low_var_kl'}}", "there is kl.estimator k3"},
+        /* settings with the name of ours and another meaning */
+        {"{'epsilon': 0.2}", "must be a number from 0 to 0.1 (TRL's epsilon is loss.clip_low)"},
+        {"{'beta': 0.04}", "(TRL's beta is loss.kl_coef)"},
+        /* like none: naming the nearest of all would be misleading */
+        {"{'zzz_of_nobody': 8}", "unknown key \"zzz_of_nobody\"; no setting has a name like it"},
+        {"{'training': {'snapshot_every_hour': 8}}", "no setting has a name like it"},
+        {"{'hysteresis': 2}", "no setting has a name like it"},
+        {"{'n': 2}", "no setting has a name like it"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -259,11 +286,15 @@ static void names_of_other_trainers_are_known(void **state)
     assert_int_equal(parse_with("{}", "algo.kl.estimator", "k3", &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "is kl.estimator here"));
     assert_int_equal(parse_with("{}", "entropy_coef", "0.1", &err), TRAINER_EINVAL);
-    assert_non_null(strstr(err.text, "entropy_coef of TRL has no equal here"));
+    assert_non_null(strstr(err.text, "entropy_coef of TRL has no equal here: no loss has an entropy bonus"));
     assert_int_equal(parse_with("{}", "api_max_retries", "3", &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "for api_max_retries of AgentEvolver there is judge.deadline"));
     assert_int_equal(parse_with("{}", "loss.name", "m2po", &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "m2po of AReaL has no equal here"));
+    assert_int_equal(parse_with("{}", "zzz.of.nobody", "1", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "no setting has a name like it"));
+    assert_int_equal(parse_with("{}", "algo.advantage.gamma", "1", &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "the nearest known one is gamma"));
 }
 
 /* No name is one of ours, which would be read, and every path exists. */
@@ -273,15 +304,17 @@ static void names_of_other_trainers_lead_to_settings(void **state)
     (void)state;
     for (size_t i = 0; (foreign = recipe_foreign_at(i)); i++) {
         const char *path = foreign->path;
-        if (!path)
+        if (path ? !path[0] != (foreign->words != NULL) : !foreign->words)
+            fail_msg("%s: a row has a path, or words, or \"\" with words", foreign->name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(recipe_foreign_at(k)->name, foreign->name) == 0)
+                fail_msg("%s is there twice", foreign->name);
+        if (!path || !path[0])
             continue;
         bool task = strncmp(path, "env.", 4) == 0 || strncmp(path, "algorithm.", 10) == 0;
         path += strncmp(path, "env.", 4) == 0 ? 4 : 0;
         if (!recipe_find(task ? &recipe_task : &recipe_root, path))
             fail_msg("%s: no setting %s", foreign->name, foreign->path);
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(recipe_foreign_at(k)->name, foreign->name) == 0)
-                fail_msg("%s is there twice", foreign->name);
     }
 }
 

@@ -9,7 +9,7 @@ import os
 import re
 import warnings
 import weakref
-from typing import Any, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,13 @@ class CoreError(ValueError):
         self.index = tuple(map(int, re.findall(r"\d+", place.group(2)))) if place and place.group(2) else ()
 
 
-class BFloat16(np.ndarray):  # type: ignore[type-arg]
+if TYPE_CHECKING:
+    _Base = np.ndarray[Any, Any]
+else:
+    _Base = np.ndarray  # an old NumPy's takes no parameters
+
+
+class BFloat16(_Base):
     """bfloat16 numbers as uint16, the upper halves of float32: NumPy does not have the type."""
 
 

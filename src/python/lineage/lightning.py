@@ -12,17 +12,20 @@ of the metric. A fit that raises an exception is a crash.
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
 from .store import Store, Trial
 
-_Callback: Any = object  # the module can be imported without Lightning
-for _name in ("lightning.pytorch", "pytorch_lightning"):
-    try:
-        _Callback = __import__(_name, fromlist=["Callback"]).Callback
-        break
-    except ImportError:
-        pass
+if TYPE_CHECKING:
+    from lightning.pytorch import Callback as _Callback
+else:
+    _Callback = object  # the module can be imported without Lightning
+    for _name in ("lightning.pytorch", "pytorch_lightning"):
+        try:
+            _Callback = __import__(_name, fromlist=["Callback"]).Callback
+            break
+        except ImportError:
+            pass
 
 __all__ = ["LineageCallback"]
 

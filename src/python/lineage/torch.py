@@ -40,10 +40,11 @@ class Gradients(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any, input: Tensor, box: "dict[str, core.Result]", family: str, input_name: str, loss_name: str, gradient_name: str,
-        given: Mapping[str, Any],
-    ) -> Tensor:  # fmt: skip
+    def forward(ctx: Any, *args: Any, **_: Any) -> Tensor:
+        input: Tensor
+        box: "dict[str, core.Result]"
+        given: "Mapping[str, Any]"
+        input, box, family, input_name, loss_name, gradient_name, given = args
         out = core.run_kernel(family, **{**given, input_name: input})
         box["out"] = out
         gradient = out[gradient_name]
@@ -57,7 +58,9 @@ class Gradients(torch.autograd.Function):
         return torch.tensor(value, dtype=torch.float32 if half else input.dtype, device=input.device)
 
     @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        outer: Tensor
+        (outer,) = grad_outputs
         input, gradient = ctx.saved_tensors
         gradient = gradient.to(dtype=outer.dtype) * outer
         if torch.is_grad_enabled():  # create_graph=True
@@ -72,11 +75,12 @@ class _FirstOnly(torch.autograd.Function):
     gradient as a constant, and a second derivative lacks the curvature of the loss without a word."""
 
     @staticmethod
-    def forward(ctx: Any, gradient: Tensor, input: Tensor) -> Tensor:
+    def forward(ctx: Any, *args: Any, **_: Any) -> Tensor:
+        gradient: Tensor = args[0]  # args[1] is the input, whose derivative is refused
         return gradient.clone()
 
     @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
         raise RuntimeError("the losses of lineage have first derivatives only; a second derivative was asked for")
 
 
@@ -112,7 +116,8 @@ class _Loss(nn.Module):
         return {**found, **(nested if isinstance(nested, Mapping) else {})}
 
     def _run(self, input: Tensor, given: Mapping[str, Any], **call: Any) -> Tensor:
-        if torch.jit.is_tracing():  # pyright: ignore[reportPrivateImportUsage]
+        # torch.jit.is_tracing has no type in older releases
+        if torch._C._get_tracing_state() is not None:  # pyright: ignore[reportPrivateImportUsage]
             raise RuntimeError(f"{type(self).__name__} cannot be traced: torch.jit.trace would keep its result as a constant")
         box: "dict[str, core.Result]" = {}
         loss = Gradients.apply(
@@ -420,7 +425,7 @@ def check_partition(
             for index in share.tensor_split(parts):
                 if len(index):
                     total = total + loss(**_rows({**batch, **known, input: leaf}, index)) / n_ranks
-        total.backward()
+        torch.autograd.backward(total)
         assert leaf.grad is not None
         return float(total.detach()), leaf.grad
 

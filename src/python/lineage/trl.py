@@ -23,18 +23,19 @@ import json
 import os
 import re
 import subprocess
-from typing import Any, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import torch
 
 from .store import Store, Trial
 from .torch import PolicyLoss, nothing
 
-_Callback: Any = object  # the functions work without transformers
-with contextlib.suppress(ImportError):
-    from transformers import TrainerCallback
-
-    _Callback = TrainerCallback
+if TYPE_CHECKING:
+    from transformers import TrainerCallback as _Callback
+else:
+    _Callback = object  # the functions work without transformers
+    with contextlib.suppress(ImportError):
+        from transformers import TrainerCallback as _Callback
 
 __all__ = ["LineageCallback", "LineageLossMixin"]
 

@@ -117,6 +117,9 @@ enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const 
     if (!flag_start || !rates || (n_rows && !outcomes) || (flag_start[n_rows] && !flags))
         return rl_fail(err, RL_EINVAL, "outcomes, flags, flag starts or rates are missing");
     for (size_t row = 0; row < n_rows; row++)
+        if (!isfinite(outcomes[row]))
+            return rl_fail(err, RL_EVALUE, "outcomes[%zu] is %g, not a finite number", row, outcomes[row]);
+    for (size_t row = 0; row < n_rows; row++)
         for (size_t j = flag_start[row]; j < flag_start[row + 1]; j++)
             if (flags[j] != RL_ADCA_UNJUDGED)
                 *(flags[j] ? &good[outcomes[row] > 0] : &bad[outcomes[row] > 0]) += 1;
@@ -143,6 +146,10 @@ enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const do
     if (n_rows && (!outcomes || !skipped || !flag || (kind == RL_ADCA_SKIP_SMALL_ADV && !overall)))
         return rl_fail(err, RL_EINVAL, "advantages, outcomes or outputs are missing");
     for (size_t row = 0; row < n_rows; row++) {
+        if (!isfinite(outcomes[row]))
+            return rl_fail(err, RL_EVALUE, "outcomes[%zu] is %g, not a finite number", row, outcomes[row]);
+        if (kind == RL_ADCA_SKIP_SMALL_ADV && !isfinite(overall[row]))
+            return rl_fail(err, RL_EVALUE, "overall_advantages[%zu] is %g, not a finite number", row, overall[row]);
         bool small = kind == RL_ADCA_SKIP_SMALL_ADV && fabs(overall[row]) < 1e-8;
         skipped[row] = small || (kind == RL_ADCA_SKIP_ALL_NEG && outcomes[row] <= 0);
         flag[row] = outcomes[row] > 0.5;

@@ -78,6 +78,9 @@ static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *cou
                                double *values, struct rl_error *err)
 {
     double output = 1, input = 1, turns = 1, mean = mean_of(values, counted, n);
+    if (!(fmin(w->output, fmin(w->input, w->turns)) >= 0) || !isfinite(w->output + w->input + w->turns))
+        return rl_fail(err, RL_EINVAL, "weights of the length penalty are %g, %g, %g: one is negative or not finite", w->output,
+                       w->input, w->turns);
     for (size_t i = 0; i < n; i++) {
         if (!counted[i])
             continue;

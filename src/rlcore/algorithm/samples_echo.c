@@ -7,14 +7,25 @@
 
 #include "algorithm/samples_internal.h"
 
-/* The roles are checked here, because the options are a plain struct that any caller may fill. */
+/*
+ * The roles are checked here, because the options are a plain struct that any caller may fill. They are those of prime-rl's
+ * table: a misspelt one would train nothing.
+ */
 static enum rl_status check_roles(const struct rl_algorithm_job *job)
 {
+    static const char *const known[] = {"system", "user", "assistant", "tool"};
     const struct rl_algorithm_options *o = job->options;
-    for (size_t i = 0; i < o->n_roles; i++)
+    for (size_t i = 0; i < o->n_roles; i++) {
+        bool is_known = false;
+        for (size_t k = 0; k < sizeof known / sizeof *known && o->roles[i].role; k++)
+            is_known = is_known || strcmp(o->roles[i].role, known[k]) == 0;
+        if (!is_known)
+            return rl_fail(job->err, RL_EINVAL, "role '%.40s' has a weight, but only system, user, assistant and tool may",
+                           o->roles[i].role ? o->roles[i].role : "");
         if (!isfinite(o->roles[i].weight) || o->roles[i].weight < 0)
             return rl_fail(job->err, RL_EVALUE, "weight of role '%.40s' is %g, negative or not finite", o->roles[i].role,
                            o->roles[i].weight);
+    }
     return RL_OK;
 }
 

@@ -168,6 +168,17 @@ static enum rl_status check(const struct rl_streams *streams, const struct rl_st
                        o->ref_kl_scale);
     if (o->kind != RL_STREAM_DPPO && o->kind != RL_STREAM_IPO)
         return rl_fail(err, RL_EINVAL, "kind of rl loss %d is unknown", (int)o->kind);
+    const struct {
+        const char *name;
+        double value;
+    } weights[] = {{"dppo_mask_low", o->dppo_mask_low},
+                   {"dppo_mask_high", o->dppo_mask_high},
+                   {"ipo_threshold", o->ipo_threshold},
+                   {"adv_tau", o->adv_tau},
+                   {"kl_tau", o->kl_tau}};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        if (!(weights[i].value >= 0 && isfinite(weights[i].value)))
+            return rl_fail(err, RL_EINVAL, "%s is %g, negative or not finite", weights[i].name, weights[i].value);
     return RL_OK;
 }
 

@@ -5,7 +5,7 @@ void rl_stream_options_init(struct rl_stream_options *options)
 {
     *options = (struct rl_stream_options){.dppo_mask_low = 0.2,
                                           .dppo_mask_high = 0.2,
-                                          .ipo_threshold = 0.2,
+                                          .ipo_threshold = 0.1,
                                           .adv_tau = 1,
                                           .kl_tau = 1e-3,
                                           .rl_scale = 1,

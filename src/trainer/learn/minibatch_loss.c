@@ -397,6 +397,10 @@ static enum rl_status stream_losses(struct minibatch *b, const struct trainer_lo
     rl_stream_options_init(&options);
     rl_stream_countf(&sequences, &streams, &counts);
     options.kind = loss->name == TRAINER_LOSS_IPO ? RL_STREAM_IPO : RL_STREAM_DPPO;
+    options.dppo_mask_low = loss->dppo.mask_low;
+    options.dppo_mask_high = loss->dppo.mask_high;
+    options.ipo_threshold = loss->ipo.threshold;
+    options.kl_tau = loss->kl_tau;
     options.rl_scale = fmax(1, (double)counts.rl);
     options.ce_scale = fmax(1, (double)counts.ce);
     options.ref_kl_scale = fmax(1, (double)counts.ref_kl);

@@ -2,6 +2,7 @@
  * A condition looks at other settings of the recipe only. Whether a setting has an effect on the data of a trial, such as
  * a length penalty on rollouts of equal length, is found out by run/gradient_trace.c.
  */
+#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_conditions.h"
 
 #include <stdio.h>
@@ -86,6 +87,9 @@ static bool holds_for_recipe(const struct trainer_recipe *recipe, enum recipe_wh
         return (rl && (recipe_loss_clips(l->name) || bounds_divergence(l))) || (kl && l->kl_place == TRAINER_KL_WEIGHTED);
     case RECIPE_WHEN_DUAL_CLIPPED:
         return rl && (l->name == TRAINER_LOSS_PPO || l->name == TRAINER_LOSS_COMPOSE || bounds_divergence(l));
+    case RECIPE_WHEN_DPPO: return rl && l->name == TRAINER_LOSS_DPPO;
+    case RECIPE_WHEN_IPO: return rl && l->name == TRAINER_LOSS_IPO;
+    case RECIPE_WHEN_STREAMED: return rl && (l->name == TRAINER_LOSS_DPPO || l->name == TRAINER_LOSS_IPO);
     case RECIPE_WHEN_DRO: return rl && l->name == TRAINER_LOSS_DRO;
     case RECIPE_WHEN_VESPO: return rl && l->name == TRAINER_LOSS_VESPO;
     case RECIPE_WHEN_VALUES: return any_task(recipe, has_values);
@@ -211,6 +215,9 @@ static const struct {
     [RECIPE_WHEN_AGGREGATED] = {"loss.name ppo, turn, cispo, gpg, reinforce, dppo_tv, dppo_kl, dro, vespo, dppo, ipo or compose"},
     [RECIPE_WHEN_CLIPPED] = {LOSSES_WITH_A_RANGE},
     [RECIPE_WHEN_DUAL_CLIPPED] = {"loss.name ppo, dppo_tv, dppo_kl or compose"},
+    [RECIPE_WHEN_DPPO] = {"loss.name dppo"},
+    [RECIPE_WHEN_IPO] = {"loss.name ipo"},
+    [RECIPE_WHEN_STREAMED] = {"loss.name dppo or ipo"},
     [RECIPE_WHEN_DRO] = {"loss.name dro"},
     [RECIPE_WHEN_VESPO] = {"loss.name vespo"},
     [RECIPE_WHEN_VALUES] = {"algorithm.name ppo"},
@@ -314,6 +321,7 @@ void recipe_condition_text(char text[256], const struct recipe_field *field)
         name_readers(text, field);
     if (condition_of(field) == RECIPE_WHEN_DIVIDED)
         strncat(text, " with algorithm.norm_by_std true", 255 - strlen(text));
+    strncat(text, recipe_foreign_namesake(field->path), 255 - strlen(text));
 }
 
 /* ---- the check ---------------------------------------------------------------------------- */

@@ -3,20 +3,34 @@
 
 #include <stddef.h>
 
+#include <jansson.h>
+
 struct recipe_foreign {
     const char *name, *of; /* the name, and the program or paper that uses it */
-    /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; NULL: none */
+    /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; "": there is no equal; NULL: see words */
     const char *path;
-    const char *instead; /* NULL, or several settings that together do the same, in words; path is NULL then */
+    const char *words; /* why there is no equal, or with a path of NULL what does the same */
 };
 
-enum { RECIPE_FOREIGN_SIZE = 256 };
+enum { RECIPE_FOREIGN_SIZE = 320 };
 
 /* Writes what the row says about its name, as a clause. Returns out. */
 const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const struct recipe_foreign *foreign);
 
 /* Returns the row of a name or of its last parts, separated by dots; NULL for an unknown name. */
 const struct recipe_foreign *recipe_foreign_find(const char *name);
+
+/*
+ * Returns a clause about another program's setting that has the name of ours and means something else: "" or
+ * " (TRL's beta is loss.kl_coef)".
+ */
+const char *recipe_foreign_namesake(const char *path);
+
+/*
+ * Finds the first value in an object, at any depth, whose path of keys is known; path is that of the object. Programs nest
+ * their settings: {"actor": {"policy_loss_type": "gspo"}}.
+ */
+const struct recipe_foreign *recipe_foreign_inside(const char *path, json_t *value);
 
 /* Returns row i of the table, or NULL behind its end. */
 const struct recipe_foreign *recipe_foreign_at(size_t i);

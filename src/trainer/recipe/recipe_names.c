@@ -238,15 +238,16 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
             const struct recipe_field *field = &tables[t]->fields[i];
             const char *name = recipe_name(tables[t], field, path);
             unsigned by_name = rl_name_distance(sought, name), by_path = rl_name_distance(sought, path);
+            if (strcmp(recipe_key(field), recipe_last_part(sought)) == 0 && by_name > 0)
+                by_name = 1; /* below another program's objects */
             if (by_name < best || by_path < best) {
                 best = by_name < by_path ? by_name : by_path;
                 snprintf(nearest, sizeof nearest, "%s", by_name < by_path ? name : path);
             }
         }
-    return trainer_fail(err, TRAINER_EINVAL,
-                        "unknown setting '%.80s': no such place in the recipe; the nearest known "
-                        "one is %s",
-                        setting, nearest);
+    bool like = recipe_is_like(nearest, sought);
+    return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s': no such place in the recipe; %s%s", setting,
+                        like ? "the nearest known one is " : RECIPE_UNLIKE, like ? nearest : "");
 }
 
 /* ---- setting values -------------------------------------------------------------------------- */

@@ -14,8 +14,21 @@ static unsigned score(const struct recipe_field *field, bool same_object, const 
 {
     if (strcmp(key, field->path) == 0)
         return 0;
-    unsigned distance = rl_name_distance(key, recipe_key(field));
+    unsigned distance = rl_name_distance(recipe_last_part(key), recipe_key(field));
     return same_object ? 2 * distance : 6 * distance + 1;
+}
+
+const char *recipe_last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+bool recipe_is_like(const char *known, const char *sought)
+{
+    const char *last = recipe_last_part(sought);
+    return 3 * rl_name_distance(last, recipe_last_part(known)) <= strlen(last) ||
+           3 * rl_name_distance(sought, known) <= strlen(sought);
 }
 
 void recipe_nearest(char path[128], const struct recipe_place *place, const char *key)

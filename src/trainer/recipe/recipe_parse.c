@@ -35,14 +35,16 @@ void trainer_recipe_init(struct trainer_recipe *recipe)
 }
 
 /* The message shows the key as JSON, because the key may contain any characters. */
-static enum trainer_status unknown_key(const struct recipe_place *place, const char *key, struct trainer_error *err)
+static enum trainer_status unknown_key(const struct recipe_place *place, const char *key, json_t *value,
+                                       struct trainer_error *err)
 {
-    char nearest[PATH_SIZE], shown[64], where[PATH_SIZE];
+    char nearest[PATH_SIZE], shown[64], where[PATH_SIZE], full[2 * PATH_SIZE];
     json_t *string = json_string(key);
     recipe_shown(shown, string);
     json_decref(string);
     recipe_nearest(nearest, place, key);
-    const struct recipe_foreign *foreign = recipe_foreign_find(key);
+    snprintf(full, sizeof full, "%s%s%s", place->parent, place->parent[0] ? "." : "", key);
+    const struct recipe_foreign *foreign = recipe_foreign_inside(full, value);
     int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
     if (length > 0 && where[length - 1] == '.')
         where[length - 1] = 0;
@@ -50,8 +52,9 @@ static enum trainer_status unknown_key(const struct recipe_place *place, const c
     if (foreign)
         return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s", where, where[0] ? ": " : "", shown,
                             recipe_foreign_say(said, foreign));
-    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s", where, where[0] ? ": " : "",
-                        shown, nearest);
+    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s%s", where, where[0] ? ": " : "", shown,
+                        recipe_is_like(nearest, key) ? "the nearest known one is " : RECIPE_UNLIKE,
+                        recipe_is_like(nearest, key) ? nearest : "");
 }
 
 static enum trainer_status wrong_type(const char *path, const char *needed, const json_t *value, struct trainer_error *err)
@@ -108,7 +111,7 @@ static enum trainer_status read_key(struct trainer_recipe *recipe, void *base, c
     snprintf(path, sizeof path, "%s%s%s", place->parent, place->parent[0] ? "." : "", key);
     const struct recipe_field *field = strchr(key, '.') ? NULL : recipe_find(place->table, path);
     if (!field)
-        return unknown_key(place, key, err);
+        return unknown_key(place, key, value, err);
     snprintf(shown, sizeof shown, "%s%s", place->prefix, field->path);
     if (field->kind == RECIPE_TASKS)
         return read_tasks(recipe, value, err);

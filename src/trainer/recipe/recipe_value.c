@@ -132,7 +132,8 @@ static enum trainer_status refuse(const struct recipe_field *field, const char *
 {
     char allowed[320];
     describe(allowed, sizeof allowed, field);
-    return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", path, shown, allowed);
+    return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s%s", path, shown, allowed,
+                        recipe_foreign_namesake(field->path));
 }
 
 /*
@@ -197,11 +198,12 @@ enum trainer_status recipe_value_read(const struct recipe_field *field, const ch
             set_number(field, base, number);
         return TRAINER_OK;
     }
-    char shown[64], near[224], said[RECIPE_FOREIGN_SIZE];
+    char shown[64], near[RECIPE_FOREIGN_SIZE + 80], said[RECIPE_FOREIGN_SIZE], named[256];
     recipe_shown(shown, value);
     if (!recipe_is_choice(field) || !json_is_string(value))
         return refuse(field, path, shown, err);
-    const struct recipe_foreign *foreign = recipe_foreign_find(json_string_value(value));
+    snprintf(named, sizeof named, "%s.%s", field->path, json_string_value(value));
+    const struct recipe_foreign *foreign = recipe_foreign_find(named);
     if (foreign)
         snprintf(near, sizeof near, "%s (%s)", shown, recipe_foreign_say(said, foreign));
     else
