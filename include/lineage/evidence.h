@@ -234,6 +234,10 @@ LINEAGE_API const struct lineage_failed_setting *lineage_evidence_failed(const s
 /* Index of the trial that exp_id belongs to, as its first row or as one that runs it again; n if there is none. */
 LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char *exp_id);
 
+/* The id of the row that shows trial i, as lineage_best does: the kept one, else its first, else, where that run diverged, the first
+ * that counts. */
+LINEAGE_API const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i);
+
 /* Adds the run of a row that is about to be written, with a finite score, to trial i, and judges all trials again. */
 LINEAGE_API void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const struct lineage_trial *row);
 

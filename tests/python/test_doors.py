@@ -331,6 +331,34 @@ def test_settings_without_a_score_are_listed_at_each_door(tmp_path):
     assert [(one["setting"], one["failed"]) for one in page["without_score"]] == [("x=6", 2), ("x=7", 1), ("008", 1)]
 
 
+def test_the_block_names_a_setting_by_the_row_that_best_shows(tmp_path):
+    """A setting whose second run was kept: best shows that row, and so does the list of settings in the block."""
+    path = str(tmp_path / "s")
+    Store(path, create=True, direction="lower").close()
+    with Store(path) as store:
+        for status, score, params in (("baseline", 2.0, {"x": 0, "seed": 1}), ("discard", 1.1, {"x": 1, "seed": 1}),
+                                      ("keep", 1.0, {"x": 1, "seed": 2}), ("discard", 2.1, {"x": 0, "seed": 2})):  # fmt: skip
+            store.append(status=status, score=score, params=params)
+        assert store.best_id() == "002"
+        [listed] = [line for line in store.render().splitlines() if line.startswith("- **settings**")]
+    assert "exp_002" in listed and "exp_001" not in listed, listed
+
+
+def test_the_block_calls_no_combination_untried_that_a_trial_inherited(tmp_path):
+    path = str(tmp_path / "s")
+    Store(path, create=True, direction="lower").close()
+    with Store(path) as store:
+        store.append(status="baseline", score=1.0, params={"lr": 0.1, "opt": "adam"})
+        store.append(status="keep", score=0.9, parent="000", params={"lr": 0.2})
+        store.append(status="keep", score=0.8, parent="001", params={"opt": "sgd"})  # with the 0.2 of 001
+        store.append(status="discard", score=1.5, params={"lr": 0.3, "opt": "lion"})
+        [line] = [line for line in store.render().splitlines() if line.startswith("- untried lr × opt")]
+        assert line.startswith("- untried lr × opt (5 of 9): "), line
+        for cell in line.split("): ")[1].split(", "):
+            lr, opt = cell.split("×")
+            assert not store.tried(lr=float(lr), opt=opt), cell
+
+
 def test_ids_that_only_a_ref_has_are_given_at_no_door(tmp_path, monkeypatch):
     """As in a clone that fetched the refs, but not the rows."""
     monkeypatch.chdir(tmp_path)

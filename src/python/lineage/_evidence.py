@@ -112,7 +112,7 @@ def _noise(noise: _Noise) -> "dict[str, Any]":
     }  # fmt: skip
 
 
-def follow_floor(handle: int, measure: "Callable[[_store._Error], int]", any_change: bool) -> str:
+def follow_floor(handle: int, measure: "Callable[[_store._Error], Any]", any_change: bool) -> str:
     """Has the store measure its noise floor anew, when the row is in the log. Returns what the caller should know: that this failed,
     or that the floor moved, as the command says it; else ""."""
     before, error = _Noise(), _store._Error()

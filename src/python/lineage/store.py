@@ -673,6 +673,8 @@ class Store:
                 directions[direction], metric.encode(), metric_label.encode(), min_delta, noise_std, noise_seeds
             )
             error = _Error()
+            if "://" not in self.path:  # as `lineage init` does
+                os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
             status = _lib.lineage_store_create(os.fsencode(self.path), ctypes.byref(config), ctypes.byref(error))
             if status != -5 or direction is not None:  # an existing store keeps its settings unless the caller names some
                 _check(status, error)
@@ -802,7 +804,7 @@ class Store:
         _lib.lineage_trial_release(ctypes.byref(row))
         return out
 
-    def _follow_floor(self, measure: "Callable[[_Error], int]", any_change: bool = False) -> None:
+    def _follow_floor(self, measure: "Callable[[_Error], Any]", any_change: bool = False) -> None:
         """Warns if the noise floor moved, or could not be measured anew: the row is in the log all the same."""
         from . import _evidence
 

@@ -765,12 +765,11 @@ static enum lineage_status load_unconfirmed(struct lineage_store *store, struct 
     return *id ? lineage_find(store, id, trial, err) : status == LINEAGE_OK ? LINEAGE_ENOTFOUND : status;
 }
 
-/* The row that shows trial i: the kept one, else its first, else, where that run diverged, the first that counts. */
-static const char *row_of(const struct lineage_evidence *evidence, size_t i)
+const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i)
 {
     const struct collection *c = evidence->memory;
     const char *wanted = evidence->trials[i].kept_id ? evidence->trials[i].kept_id : evidence->trials[i].exp_id, *first = NULL;
-    for (size_t k = 0; k < c->n_runs; k++) {
+    for (size_t k = 0; c && k < c->n_runs; k++) {
         if (c->runs[k].trial != i || !c->runs[k].counts)
             continue;
         if (c->runs[k].exp_id == wanted) /* both from c->ids */
@@ -800,7 +799,7 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
             status = mirror_ask_top(store, trial, err);
         return status;
     }
-    return lineage_find(store, kept ? evidence->trials[i].kept_id : row_of(evidence, i), trial, err);
+    return lineage_find(store, kept ? evidence->trials[i].kept_id : lineage_evidence_row(evidence, i), trial, err);
 }
 
 enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial, struct lineage_evidence *evidence,
