@@ -211,7 +211,7 @@ static void learn(const struct append_options *o, struct lineage_store *store, c
 {
     struct lineage_noise before;
     struct lineage_error err;
-    char text[CLI_FLOOR_TEXT_MAX];
+    char text[LINEAGE_FLOOR_TEXT_MAX];
     bool measured = false;
     lineage_noise_of_config(&before, lineage_store_config(store));
     for (size_t i = 0; i < n; i++)
@@ -220,8 +220,8 @@ static void learn(const struct append_options *o, struct lineage_store *store, c
         (void)!lineage_store_name_score(store, o->score, &err);
     if (lineage_noise_after_append(store, rows, n, &err) != LINEAGE_OK)
         cli_fail(&err); /* the rows are in the log */
-    else if (cli_floor_moved(lineage_store_config(store), &before))
-        cli_say(cli_floor_text(text, lineage_store_config(store), before.std));
+    else if (lineage_floor_moved(lineage_store_config(store), &before))
+        cli_say(lineage_floor_text(text, lineage_store_config(store), before.std));
 }
 
 /* Prints the ids after all rows are in the file, so that a script which reads the first id can rely on the other

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <lineage/code.h>
+#include <lineage/evidence.h>
 #include <lineage/move.h>
 #include <lineage/notes.h>
 #include <lineage/render.h>
@@ -367,6 +368,27 @@ static bool has_repeats(const struct history_rows *rows)
     return any;
 }
 
+/* Has the store measure its noise with the runs, and prints what is known of it now. */
+static void print_noise(struct lineage_store *store, const struct history_rows *rows, const struct lineage_trial *written)
+{
+    const struct lineage_config *config = lineage_store_config(store);
+    const double before = config->noise_std;
+    struct lineage_noise noise;
+    struct lineage_error err;
+    char text[LINEAGE_NOISE_TEXT_MAX];
+    if (lineage_noise_after_append(store, written, rows->n, &err) != LINEAGE_OK) {
+        cli_fail(&err); /* the rows are in the log */
+        return;
+    }
+    lineage_noise_of_config(&noise, config);
+    if (config->noise_std <= 0 && rows->n && !has_repeats(rows))
+        printf("noise: unknown, because no setting ran twice; a small gain may be chance\n");
+    else if (config->noise_std != before && before > 0)
+        printf("noise: %s; it was %.3g\n", lineage_noise_text(text, &noise), before);
+    else if (config->noise_std != before)
+        printf("noise: %s\n", lineage_noise_text(text, &noise));
+}
+
 static int write_rows(struct lineage_store *store, const json_t *history, struct history_rows *rows, const json_t *known)
 {
     struct lineage_trial *written = calloc(rows->n + 1, sizeof *written);
@@ -380,8 +402,8 @@ static int write_rows(struct lineage_store *store, const json_t *history, struct
         write_curves(store, rows, written);
     if (status == CLI_OK)
         print_imported(rows, written);
-    if (status == CLI_OK && rows->n && lineage_store_config(store)->noise_std <= 0 && !has_repeats(rows))
-        printf("noise: unknown, because no setting ran twice; a small gain may be chance\n");
+    if (status == CLI_OK)
+        print_noise(store, rows, written);
     for (size_t i = 0; i < rows->n; i++)
         lineage_trial_release(&written[i]);
     free(written);

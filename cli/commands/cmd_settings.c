@@ -26,7 +26,8 @@ const struct cli_command cmd_settings = {
     .description = "Prints a line for each setting, the best first: its parameters without the seed, the number of its\n"
                    "runs, their mean with half of the 95 % interval (n/a: the noise is unknown), what further runs are\n"
                    "expected to score (the mean, drawn to the middle of all as far as noise may explain the difference),\n"
-                   "runs that diverged and are left out, and runs without a score. The runs of a setting are its first\n"
+                   "runs that diverged and are left out, and runs without a score. Settings with only failed runs come\n"
+                   "last, and standard error says why they failed. The runs of a setting are its first\n"
                    "row, the rows that run it again, and rows that differ in a seed alone: the parameter seed,\n"
                    "random_seed, or one that \"seeds\" in lineage.json names.",
     .examples = "  lineage settings\n"

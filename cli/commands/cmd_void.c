@@ -116,12 +116,12 @@ static void say_judged(json_t *of, const json_t *other, bool back)
 static int measure_noise(struct lineage_store *store, const char *id)
 {
     struct lineage_error err;
-    char text[CLI_FLOOR_TEXT_MAX];
+    char text[LINEAGE_FLOOR_TEXT_MAX];
     const double before = lineage_store_config(store)->noise_std;
     if (lineage_noise_after_void(store, id, &err) != LINEAGE_OK)
         return cli_fail(&err);
     if (lineage_store_config(store)->noise_std != before) /* both are written with the same digits */
-        cli_say(cli_floor_text(text, lineage_store_config(store), before));
+        cli_say(lineage_floor_text(text, lineage_store_config(store), before));
     return CLI_OK;
 }
 

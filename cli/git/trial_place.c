@@ -63,7 +63,7 @@ static bool take_if_known(struct repository *r, const json_t *git, const char *d
 /*
  * git filter-repo gives commits new ids, moves the refs of trials along, and lists both ids in a file. The commits of the trial
  * become the new ones. After several runs the file lists the ids before the first one and after the last; a trial in between is
- * found by its ref, if that names a commit of the list.
+ * found by its ref, if that names a commit of the list. git filter-branch keeps each old ref below refs/original instead.
  */
 static void follow_rewriting(json_t *git, const struct repository *r)
 {
@@ -71,14 +71,16 @@ static void follow_rewriting(json_t *git, const struct repository *r)
                                                                                                                    "commit"};
     char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX],
         kept[REPOSITORY_COMMIT_MAX] = "";
-    const char *ref = cli_json_member(git, "ref");
+    const char *ref = cli_json_member(git, "ref"), *code = cli_json_member(git, "code");
     bool listed = false, moved = false;
     FILE *in = NULL;
     for (size_t i = 0; !in && i < 2; i++)
         if (snprintf(path, sizeof path, "%s/%s", r->top, files[i]) < PATH_MAX)
             in = fopen(path, "re");
-    if (in && strncmp(ref, "refs/lineage/", 13) == 0 && !repository_commit(kept, r, ref))
+    if (strncmp(ref, "refs/lineage/", 13) == 0 && !repository_commit(kept, r, ref))
         kept[0] = '\0';
+    if (*kept && snprintf(path, sizeof path, "refs/original/%s", ref) < PATH_MAX && repository_commit(was, r, path))
+        moved = strcmp(was, *code ? code : cli_json_member(git, "commit")) == 0;
     while (in && fgets(line, sizeof line, in)) {
         if (sscanf(line, "%79s %79s", was, is) != 2 || strspn(is, "0") == strlen(is))
             continue;

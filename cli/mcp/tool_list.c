@@ -432,7 +432,8 @@ static json_t *call_best(struct mcp_call *call)
         add_front(result, call->server->store);
         if (!isnan(evidence.sure))
             cli_json_set(result, "setting", cli_answer_json(&evidence), "settings",
-                         cli_ranked_json(&evidence, call->server->store, 10), NULL);
+                         cli_ranked_json(&evidence, call->server->store, 10), "without_score",
+                         cli_failed_settings_json(&evidence, call->server->store, 10), NULL);
     }
     lineage_evidence_release(&evidence);
     lineage_trial_release(&best);

@@ -106,7 +106,7 @@ static json_t *call_append(struct mcp_call *call)
     struct lineage_append_options options;
     struct lineage_noise before;
     struct lineage_error err;
-    char text[CLI_FLOOR_TEXT_MAX];
+    char text[LINEAGE_FLOOR_TEXT_MAX];
     struct lineage_trial row = {0}, trial = {.hypothesis = mcp_text_argument(call, "hypothesis"),
                                              .parent_exp = mcp_text_argument(call, "parent"),
                                              .specialist = mcp_text_argument(call, "specialist"),
@@ -136,9 +136,9 @@ static json_t *call_append(struct mcp_call *call)
     lineage_noise_of_config(&before, lineage_store_config(call->server->store));
     if (lineage_noise_after_append(call->server->store, &row, 1, &err) != LINEAGE_OK) /* the row is in the log */
         json_object_set_new(result, "warning", mcp_cell(err.text, 400));
-    else if (cli_floor_moved(lineage_store_config(call->server->store), &before))
+    else if (lineage_floor_moved(lineage_store_config(call->server->store), &before))
         json_object_set_new(result, "warning",
-                            json_string(cli_floor_text(text, lineage_store_config(call->server->store), before.std)));
+                            json_string(lineage_floor_text(text, lineage_store_config(call->server->store), before.std)));
     lineage_trial_release(&row);
     return result;
 }

@@ -167,21 +167,6 @@ bool cli_seeds_change_nothing(const struct lineage_evidence *evidence)
     return same;
 }
 
-const char *cli_floor_text(char out[CLI_FLOOR_TEXT_MAX], const struct lineage_config *config, double before)
-{
-    struct lineage_noise noise;
-    char text[LINEAGE_NOISE_TEXT_MAX];
-    lineage_noise_of_config(&noise, config);
-    snprintf(out, CLI_FLOOR_TEXT_MAX, "the noise floor is now %s; it was %.3g",
-             config->noise_std > 0 ? lineage_noise_text(text, &noise) : "unknown", before);
-    return out;
-}
-
-bool cli_floor_moved(const struct lineage_config *config, const struct lineage_noise *before)
-{
-    return before->freedom > 0 && (config->noise_std < before->low || config->noise_std > before->high);
-}
-
 const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence_trial *trial)
 {
     char *id = cli_text_line(trial->exp_id, 60);
@@ -248,6 +233,50 @@ static void print_setting(struct cli_list *list, double one, const struct lineag
                  CLI_COUNT(trial->failed), CLI_TEXT(trial->kept_id ? trial->kept_id : ""));
 }
 
+/* The settings without a score come last, because a list without them looks as if they had never run. */
+static void print_failed_setting(struct cli_list *list, const struct lineage_failed_setting *failed, struct lineage_store *store)
+{
+    char name[SETTING_NAME_MAX];
+    name_setting(name, store, failed->exp_id);
+    cli_list_row(list, CLI_TEXT(name), CLI_TEXT(failed->exp_id), CLI_COUNT(0), CLI_NUMBER(0, false), CLI_FIGURE(0, false),
+                 CLI_NUMBER(0, false), CLI_COUNT(0), CLI_COUNT(failed->n), CLI_TEXT(""));
+}
+
+/* Says why the newest run of the setting has no score. */
+static void say_failed_setting(const struct lineage_failed_setting *failed, struct lineage_store *store)
+{
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    char name[SETTING_NAME_MAX], said[512];
+    name_setting(name, store, failed->exp_id);
+    char *id = cli_text_line(failed->last_id, 60), *reason = NULL;
+    if (lineage_find(store, failed->last_id, &row, &err) == LINEAGE_OK)
+        reason = cli_text_line(lineage_notes_reason(row.notes), 200);
+    if (reason)
+        reason[strcspn(reason, ";")] = '\0';
+    snprintf(said, sizeof said, "%s has no score: %zu run%s failed%s%s: %s%s%s", name, failed->n, failed->n == 1 ? "" : "s",
+             failed->n > 1 ? "; the newest, " : ", ", id ? id : "", lineage_label_name(failed->status),
+             reason && *reason ? ": " : "", reason ? reason : "");
+    cli_say(said);
+    free(id);
+    free(reason);
+    lineage_trial_release(&row);
+}
+
+static void say_failed_settings(const struct lineage_evidence *evidence, struct lineage_store *store)
+{
+    enum { SAID_MAX = 8 };
+    const struct lineage_failed_setting *failed;
+    char said[80];
+    size_t n = 0;
+    for (; (failed = lineage_evidence_failed(evidence, n)); n++)
+        if (n < SAID_MAX)
+            say_failed_setting(failed, store);
+    snprintf(said, sizeof said, "%zu more settings have no score", n - SAID_MAX);
+    if (n > SAID_MAX)
+        cli_say(said);
+}
+
 int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session)
 {
     static const char *const columns[] = {"setting",  "exp_id",   "runs",   "mean",   "margin",
@@ -278,6 +307,9 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     }
     for (size_t i = 0; names && i < evidence->n; i++)
         free(names[i]);
+    const struct lineage_failed_setting *failed;
+    for (size_t i = 0; list && (failed = lineage_evidence_failed(evidence, i)); i++)
+        print_failed_setting(list, failed, session->store);
     int status = list ? cli_list_finish(list) : cli_no_memory();
     status = order && names ? status : cli_no_memory();
     free(order);
@@ -290,6 +322,7 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
                     evidence->trials[i].exp_id, evidence->trials[i].again ? "twice" : "once", evidence->trials[i].exp_id);
         else if (evidence->trials[i].left_out > evidence->trials[i].runs.n)
             cli_say(cli_held_back_text(text, &evidence->trials[i]));
+    say_failed_settings(evidence, session->store);
     return status;
 }
 
@@ -312,6 +345,24 @@ json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_
                                                trial->stray ? json_true() : NULL));
     }
     free(order);
+    return array;
+}
+
+json_t *cli_failed_settings_json(const struct lineage_evidence *evidence, struct lineage_store *store, size_t most)
+{
+    json_t *array = json_array();
+    const struct lineage_failed_setting *failed;
+    char name[SETTING_NAME_MAX];
+    for (size_t i = 0; array && i < most && (failed = lineage_evidence_failed(evidence, i)); i++) {
+        name_setting(name, store, failed->exp_id);
+        json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:i, s:s}", "setting", cli_json_text(name), "exp_id",
+                                               cli_json_text(failed->exp_id), "last_id", cli_json_text(failed->last_id), "failed",
+                                               (int)failed->n, "status", lineage_label_name(failed->status)));
+    }
+    if (!json_array_size(array)) {
+        json_decref(array);
+        return NULL;
+    }
     return array;
 }
 

@@ -37,19 +37,16 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
 /* The first `most` of them as an array of objects with the same members. */
 json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_store *store, size_t most);
 
-enum { CLI_EVIDENCE_TEXT_MAX = 256, CLI_ANSWER_TEXT_MAX = 768, CLI_FLOOR_TEXT_MAX = LINEAGE_NOISE_TEXT_MAX + 80 };
+/* The first `most` settings without a score, with the number of failed runs and how the newest ended; NULL if there are none. */
+json_t *cli_failed_settings_json(const struct lineage_evidence *evidence, struct lineage_store *store, size_t most);
+
+enum { CLI_EVIDENCE_TEXT_MAX = 256, CLI_ANSWER_TEXT_MAX = 768 };
 
 /* Writes the same about trial i as a sentence; "" if it has nothing to be compared with. Returns out. */
 const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i);
 
 #define CLI_SAME_SCORES                                                                                                          \
     "all runs of a setting have the same score, which says nothing of the noise unless the command uses {seed} or LINEAGE_SEED"
-
-/* Writes what the noise floor is now and what it was. Returns out. */
-const char *cli_floor_text(char out[CLI_FLOOR_TEXT_MAX], const struct lineage_config *config, double before);
-
-/* Whether the floor left the interval that was known of it before; false if nothing was known. */
-bool cli_floor_moved(const struct lineage_config *config, const struct lineage_noise *before);
 
 /* Writes that the trial is not named because more of its runs diverged than did not, and what finds out. Returns out. */
 const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence_trial *trial);

@@ -1123,7 +1123,7 @@ static struct trial_plan make_plan(const struct command_run *run, const struct m
 /* Has the store measure its noise with the row that was appended, and prints what the seeds of a baseline say about it. */
 static int set_noise(const struct command_run *run, const struct lineage_trial *row)
 {
-    char said[LINEAGE_NOISE_TEXT_MAX + 48], text[CLI_FLOOR_TEXT_MAX];
+    char said[LINEAGE_NOISE_TEXT_MAX + 48], text[LINEAGE_FLOOR_TEXT_MAX];
     struct lineage_noise noise, before;
     struct lineage_error err;
     const bool known = lineage_store_config(run->store)->noise_std > 0;
@@ -1134,8 +1134,8 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     if (first && score_std(run) == 0)
         cli_say(
             "all seeds have the same score, which says nothing about the noise; does the command use {seed} or LINEAGE_SEED?");
-    if (cli_floor_moved(lineage_store_config(run->store), &before))
-        cli_say(cli_floor_text(text, lineage_store_config(run->store), before.std));
+    if (lineage_floor_moved(lineage_store_config(run->store), &before))
+        cli_say(lineage_floor_text(text, lineage_store_config(run->store), before.std));
     if (known || !first || !(lineage_store_config(run->store)->noise_std > 0))
         return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));

@@ -69,6 +69,14 @@ LINEAGE_API void lineage_noise_of_config(struct lineage_noise *noise, const stru
  */
 LINEAGE_API const char *lineage_noise_text(char out[LINEAGE_NOISE_TEXT_MAX], const struct lineage_noise *noise);
 
+#define LINEAGE_FLOOR_TEXT_MAX (LINEAGE_NOISE_TEXT_MAX + 80)
+
+/* Writes what the noise floor in the settings is now and what it was: "the noise floor is now unknown; it was 0.45". Returns out. */
+LINEAGE_API const char *lineage_floor_text(char out[LINEAGE_FLOOR_TEXT_MAX], const struct lineage_config *config, double before);
+
+/* Whether the floor left the interval that was known of it before, which a caller that appends says; false if nothing was known. */
+LINEAGE_API bool lineage_floor_moved(const struct lineage_config *config, const struct lineage_noise *before);
+
 /* Half of the 95 % interval of a mean of n >= 1 runs, by Student's t; NAN if the noise is unknown. */
 LINEAGE_API double lineage_noise_margin(const struct lineage_noise *noise, size_t n);
 
@@ -91,17 +99,17 @@ struct lineage_runs {
 
 /* What a verdict depends on beside scores and noise. */
 struct lineage_evidence_rule {
-    double min_delta;  /* least gain that matters */
-    size_t trials;     /* trials of the night; 0: LINEAGE_NIGHT_TRIALS */
-    size_t runs_max;   /* runs of one trial at most; 0: LINEAGE_RUNS_MAX */
-    bool higher;       /* a higher score is better */
+    double min_delta; /* least gain that matters */
+    size_t trials; /* trials of the night; 0: LINEAGE_NIGHT_TRIALS */
+    size_t runs_max; /* runs of one trial at most; 0: LINEAGE_RUNS_MAX */
+    bool higher; /* a higher score is better */
 };
 
 enum lineage_evidence_state {
-    LINEAGE_EVIDENCE_OPEN,      /* more runs would decide */
+    LINEAGE_EVIDENCE_OPEN, /* more runs would decide */
     LINEAGE_EVIDENCE_CONFIRMED, /* better than the best: the odds have reached N / 0.05, with at least two runs */
-    LINEAGE_EVIDENCE_REFUTED,   /* not better by one standard deviation: the ratio has fallen to 0.1 */
-    LINEAGE_EVIDENCE_EXHAUSTED  /* undecided after runs_max runs */
+    LINEAGE_EVIDENCE_REFUTED, /* not better by one standard deviation: the ratio has fallen to 0.1 */
+    LINEAGE_EVIDENCE_EXHAUSTED /* undecided after runs_max runs */
 };
 
 /* The state's name: open, confirmed, refuted, exhausted. NULL if it is out of range. */
@@ -109,12 +117,12 @@ LINEAGE_API const char *lineage_evidence_state_name(enum lineage_evidence_state 
 
 struct lineage_judgement {
     enum lineage_evidence_state state;
-    bool candidate;  /* its gain exceeds min_delta by more than two standard errors */
-    bool near;       /* likewise, by more than one standard error */
-    double gain;     /* of its mean over that of the best */
-    double error;    /* standard error of the gain; NAN if the noise is unknown */
-    double odds;     /* E above, 1 if the noise is unknown; needed odds are trials / 0.05 */
-    double one_std;  /* the likelihood ratio for a gain of one standard deviation */
+    bool candidate; /* its gain exceeds min_delta by more than two standard errors */
+    bool near; /* likewise, by more than one standard error */
+    double gain; /* of its mean over that of the best */
+    double error; /* standard error of the gain; NAN if the noise is unknown */
+    double odds; /* E above, 1 if the noise is unknown; needed odds are trials / 0.05 */
+    double one_std; /* the likelihood ratio for a gain of one standard deviation */
 };
 
 /* Judges a trial against the best one. Both have at least one run. */
@@ -157,6 +165,14 @@ struct lineage_evidence_trial {
                  * some run of another trial is left out, so that runs diverge by chance */
 };
 
+/* A setting that has no score: every run of it failed. */
+struct lineage_failed_setting {
+    const char *exp_id; /* of its first row */
+    const char *last_id; /* of its newest one, */
+    enum lineage_label status; /* and how that ended */
+    size_t n; /* rows that do not count as void */
+};
+
 struct lineage_evidence {
     struct lineage_evidence_trial *trials; /* [n] in the order of the log; trials without any score are left out */
     size_t n;
@@ -177,7 +193,7 @@ struct lineage_evidence {
 
 /*
  * Settings. A trial is a setting with all its runs: its first row, the rows that run it again, and the rows that say the same but
- * for another value of a seed (lineage_param_is_seed: the same specialist, hypothesis, program and other parameters; a row that has
+ * for another value of a seed (lineage_param_is_seed: the same specialist, hypothesis, program and other parameters, where the name of an imported run is not a hypothesis; a row that has
  * none of the last three is a setting of its own).
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
@@ -209,8 +225,18 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load_for(stru
                                                                             struct lineage_error *err);
 LINEAGE_API void lineage_evidence_release(struct lineage_evidence *evidence);
 
+/*
+ * The i-th of the settings without a score, in the order of the log; NULL if there are not as many. The rows of such a setting say the
+ * same but for a seed, or run each other again. Of a store with more than 1000 rows, lineage_evidence_load_for knows only some.
+ */
+LINEAGE_API const struct lineage_failed_setting *lineage_evidence_failed(const struct lineage_evidence *evidence, size_t i);
+
 /* Index of the trial that exp_id belongs to, as its first row or as one that runs it again; n if there is none. */
 LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char *exp_id);
+
+/* The id of the row that shows trial i, as lineage_best does: the kept one, else its first, else, where that run diverged, the first
+ * that counts. */
+LINEAGE_API const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i);
 
 /* Adds the run of a row that is about to be written, with a finite score, to trial i, and judges all trials again. */
 LINEAGE_API void lineage_evidence_add(struct lineage_evidence *evidence, size_t i, const struct lineage_trial *row);

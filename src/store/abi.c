@@ -71,6 +71,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_evidence_trial),
     SIZE(lineage_extra),
     SIZE(lineage_facts),
+    SIZE(lineage_failed_setting),
     SIZE(lineage_finding),
     SIZE(lineage_front),
     SIZE(lineage_front_point),

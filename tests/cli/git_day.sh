@@ -291,6 +291,13 @@ git update-ref "refs/lineage/$id" "$new"
 must_equal "$id kept 0" "$("$LINEAGE" refs -C ../S --format tsv | grep "^$id" | cut -f 1,4 | tr '\t' ' ') $("$LINEAGE" rerun -q -C ../S "$id" >/dev/null 2>&1; echo $?)"
 cd ../..
 
+# git filter-branch keeps the old refs below refs/original, and has no list.
+begin outside
+cd w/p || exit 3
+FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f --msg-filter 'cat; echo rewritten' -- --all >/dev/null 2>&1
+must_equal '3|2 1|0 1.0' "$(store=../S && refs)|$(store=../S && code | tr '\n' ' ' | sed 's/ $//')|$(store=../S && again)"
+cd ../..
+
 # ---- a store that is tracked, or begun anew, says so ----
 git init -q t && cd t || exit 3
 run init runs --direction lower --tracked

@@ -148,7 +148,7 @@ must_have out 'against exp_001: alpha 0.3 → 0.9, beta=0.5, gamma 1 → 0.9, se
 must_have out 'against exp_001: gamma 1 → 0.9, seed 1 → 3'
 must_equal 1 "$(grep -c 'warm start was cold' out)"
 must_equal 0 "$(sed -n '/^## Last Trials/,/^## Sweep/p' out | grep -c info_gain)" "statistics repeated from notes"
-must_have out 'untried alpha × gamma (3 of 6): 0.1×0.9, 0.3×0.9, 0.9×1'
+must_have out 'untried alpha × gamma (2 of 6): 0.1×0.9, 0.9×1' # 004 has the alpha of 001
 must_have out '**crash**: 3 (opt 3)'
 must_have out 'exp_004 and 1 more: `CUDA out of memory`'
 must_have out 'exp_005: `nan in the loss`'

@@ -9,7 +9,7 @@ finds()
 {
     run verify
     must_exit 1
-    must_equal "$1" "$(grep -vc '^checked: ' out)" "findings"
+    must_equal "$1" "$(grep -vc '^checked: \|note: ' out)" "findings"
     must_equal checked "$(tail -n 1 out | cut -d: -f1)" "the last line"
     must_have out "$2"
 }
@@ -313,4 +313,36 @@ run -C merged rebuild --digests
 must_run -C merged verify
 must_run -C merged best
 must_equal 005 "$("$LINEAGE" -C merged append --status discard --core-metric 0.9)" 'the next id after the remedy'
+
+# An editor or a spreadsheet saves the whole file anew: verify says what was done to all lines, and what takes it back. The rows are read.
+must_run -C sheet append --create --direction lower --status baseline --core-metric 1 --hypothesis 'say "x"' -p lr=0.1
+must_run -C sheet append --status keep --core-metric 0.5 -p lr=0.2
+for how in 's/$/\r/' 's/$/  /' '1s/^/\xef\xbb\xbf/' 's/"//g; s/\t/"\t"/g; s/^\|$/"/g'; do
+    rm -rf saved && cp -R sheet saved
+    sed -i "$how" saved/results.tsv
+    run -C saved verify
+    must_exit 1
+    must_have out "accept it: 'lineage rebuild --digests'"
+    what=$(sed -n 's/^results.tsv:1: note: //p' out)
+    must_equal 1 "$(echo "$what" | grep -c 'end in CR LF\|end in blanks\|byte order mark\|cells are in quotes')" "$how"
+    back=$(echo "$what" | sed -n "s/.*sed -i '\(.*\)' results.tsv takes that back.*/\1/p")
+    must_run -C saved append --status discard --core-metric 0.75 -p lr=0.3
+    must_equal "0.1 0.2 0.3" "$("$LINEAGE" -C saved sweep lr --format tsv | sed 1d | cut -f 1 | sort | tr "\n" " " | sed "s/ $//")" "$how"
+    [ -n "$back" ] || continue
+    rm -rf saved && cp -R sheet saved
+    sed -i "$how" saved/results.tsv
+    LC_ALL=C sed -i "$back" saved/results.tsv
+    must_run -C saved verify
+done
+
+# A copied store gets an older results.tsv: nobody gets the id of a row that its digests know.
+cp -R sheet older && sed -i '$d' older/results.tsv
+run -C older append --status discard --core-metric 2
+must_equal '0 002' "$status $(cat out)"
+must_have err 'results.tsv has lost rows at its end: .results.tsv.digests knows 2; new trials get other ids'
+
+# Two machines wrote, and the program that synchronises the folder kept both files.
+cp sheet/results.tsv 'sheet/results (conflicted copy).tsv'
+must_run -C sheet verify
+must_have out 'note: results (conflicted copy).tsv: a second log'
 finish

@@ -229,7 +229,7 @@ static void only_a_person_makes_them_anew(void **state)
     assert_int_equal(append(store, "behind", true), LINEAGE_OK);
     assert_int_equal(lineage_verify_all(store, &all, hear_finding, &heard, &err), LINEAGE_OK);
     assert_int_equal(all.n_findings, 2); /* the row 001 has another id now, so it is gone, too */
-    assert_string_equal(heard.kinds, "gone:0 digest:3 ");
+    assert_string_equal(heard.kinds, "gone:0 digest:3 note:0 ");
     assert_string_equal(all.digests.head, "");
     heard = (struct heard){0};
     assert_int_equal(lineage_rebuild_digests(store, &digests, &n, hear_finding, &heard, &err), LINEAGE_OK);

@@ -128,6 +128,12 @@ static void coverage_names_what_nobody_tried(void **state)
     assert_int_equal(r->params[0].values[1].labels[LINEAGE_CRASH], 2);
     assert_true(r->params[2].constant); /* the aborted trial's value does not count */
     assert_false(r->params[3].constant);
+    assert_int_equal(r->n_grids, 0); /* trial 3 has the gamma of its parent, so all four cells were tried */
+    lineage_report_release(r);
+    struct row other[sizeof sweep / sizeof *sweep];
+    memcpy(other, sweep, sizeof sweep);
+    other[3].parent = "1";
+    r = load(other, LINEAGE_RULES_NATIVE);
     assert_int_equal(r->n_grids, 1);
     assert_int_equal(r->grids[0].n_untried, 1);
     assert_true(r->grids[0].x->values[r->grids[0].untried[0][0]].value == 0.1 &&

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
-from typing import Any, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from . import _library
 from . import store as _store
@@ -44,6 +45,10 @@ class _Trial(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _FailedSetting(ctypes.Structure):
+    _fields_ = [("exp_id", _text), ("last_id", _text), ("status", ctypes.c_int), ("n", _size)]
+
+
 class _Evidence(ctypes.Structure):
     _fields_ = [
         ("trials", ctypes.POINTER(_Trial)), ("n", _size), ("best", _size), ("best_id", _text),
@@ -62,7 +67,7 @@ class _Front(ctypes.Structure):
 
 _STRUCTS = {
     "lineage_noise": _Noise, "lineage_runs": _Runs, "lineage_evidence_rule": _Rule, "lineage_judgement": _Judgement,
-    "lineage_evidence_trial": _Trial, "lineage_evidence": _Evidence, "lineage_front_point": _Point, "lineage_front": _Front,
+    "lineage_evidence_trial": _Trial, "lineage_evidence": _Evidence, "lineage_failed_setting": _FailedSetting, "lineage_front_point": _Point, "lineage_front": _Front,
 }  # fmt: skip
 
 _pointer = ctypes.POINTER
@@ -71,7 +76,12 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
         _pointer(_Evidence), ctypes.c_void_p, _pointer(_Rule), _pointer(_store._Error)]),
     "lineage_evidence_release": (None, [_pointer(_Evidence)]),
     "lineage_evidence_order": (None, [_pointer(_size), _pointer(_Evidence)]),
+    "lineage_evidence_failed": (_pointer(_FailedSetting), [_pointer(_Evidence), _size]),
     "lineage_judgement_interval": (None, [_pointer(_double), _pointer(_double), _pointer(_Judgement), _pointer(_Noise)]),
+    "lineage_store_config": (_pointer(_store._Config), [ctypes.c_void_p]),
+    "lineage_noise_of_config": (None, [_pointer(_Noise), _pointer(_store._Config)]),
+    "lineage_floor_moved": (ctypes.c_bool, [_pointer(_store._Config), _pointer(_Noise)]),
+    "lineage_floor_text": (_text, [ctypes.c_char * 240, _pointer(_store._Config), _double]),
     "lineage_noise_text": (_text, [ctypes.c_char * 160, _pointer(_Noise)]),
     "lineage_claim_text": (_text, [ctypes.c_char * 400, ctypes.c_void_p, _pointer(_store._Trial)]),
     "lineage_noise_margin": (_double, [_pointer(_Noise), _size]),
@@ -102,6 +112,18 @@ def _noise(noise: _Noise) -> "dict[str, Any]":
     }  # fmt: skip
 
 
+def follow_floor(handle: int, measure: "Callable[[_store._Error], Any]", any_change: bool) -> str:
+    """Has the store measure its noise floor anew, when the row is in the log. Returns what the caller should know: that this failed,
+    or that the floor moved, as the command says it; else ""."""
+    before, error = _Noise(), _store._Error()
+    _lib.lineage_noise_of_config(ctypes.byref(before), _lib.lineage_store_config(handle))
+    if measure(error):
+        return f"the noise floor was not measured again: {_store._text(error.text)}"
+    config = _lib.lineage_store_config(handle)
+    changed = config.contents.noise_std != before.std if any_change else _lib.lineage_floor_moved(config, ctypes.byref(before))
+    return _store._text(_lib.lineage_floor_text(ctypes.create_string_buffer(240), config, before.std)) if changed else ""
+
+
 def claim(handle: int, trial: "_store._Trial") -> Optional[str]:
     return _store._text(_lib.lineage_claim_text(ctypes.create_string_buffer(400), handle, ctypes.byref(trial))) or None
 
@@ -127,6 +149,20 @@ def _trial(evidence: _Evidence, trial: _Trial) -> "dict[str, Any]":
     }  # fmt: skip
 
 
+def _failed(evidence: _Evidence) -> "Iterator[dict[str, Any]]":
+    """The settings without a score, with the keys of the others and ``last_id``, the newest of their failed rows."""
+    for i in itertools.count():
+        found = _lib.lineage_evidence_failed(ctypes.byref(evidence), i)
+        if not found:
+            return
+        row = found.contents
+        yield {
+            **_trial(evidence, _Trial(exp_id=row.exp_id, status=row.status, failed=row.n, again=row.n - 1)),
+            "last_id": _store._text(row.last_id), "mean": None, "margin": None, "expected": None, "state": None, "gain": None,
+            "error": None, "low": None, "high": None, "odds": None,
+        }  # fmt: skip
+
+
 def load(handle: int, trials: int, runs_max: int, in_order: bool = False) -> "tuple[dict[str, Any], list[dict[str, Any]]]":
     """The noise, and the evidence of each trial, in the order of the log or of their expected values."""
     evidence, rule, error = _Evidence(), _Rule(trials=trials, runs_max=runs_max), _store._Error()
@@ -136,7 +172,8 @@ def load(handle: int, trials: int, runs_max: int, in_order: bool = False) -> "tu
         order = (_size * evidence.n)(*range(evidence.n))
         if in_order:
             _lib.lineage_evidence_order(order, ctypes.byref(evidence))
-        return _noise(evidence.noise), [_trial(evidence, evidence.trials[i]) for i in order]
+        failed = _failed(evidence) if in_order else ()
+        return _noise(evidence.noise), [*(_trial(evidence, evidence.trials[i]) for i in order), *failed]
     finally:
         _lib.lineage_evidence_release(ctypes.byref(evidence))
 

@@ -673,6 +673,8 @@ class Store:
                 directions[direction], metric.encode(), metric_label.encode(), min_delta, noise_std, noise_seeds
             )
             error = _Error()
+            if "://" not in self.path:  # as `lineage init` does
+                os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
             status = _lib.lineage_store_create(os.fsencode(self.path), ctypes.byref(config), ctypes.byref(error))
             if status != -5 or direction is not None:  # an existing store keeps its settings unless the caller names some
                 _check(status, error)
@@ -754,9 +756,8 @@ class Store:
         )  # fmt: skip
         _check(status, error)
         out = _dict(row)
-        measured = _lib.lineage_noise_after_append(self._handles.get(), ctypes.byref(row), 1, ctypes.byref(error))
+        self._follow_floor(lambda why: _lib.lineage_noise_after_append(self._handles.get(), ctypes.byref(row), 1, ctypes.byref(why)))
         _lib.lineage_trial_release(ctypes.byref(row))
-        _warn_of_noise(measured, error)
         return out
 
     def check(
@@ -799,10 +800,17 @@ class Store:
         status = function(self._handles.get(), _bytes(exp_id), _bytes(reason), ctypes.byref(row), ctypes.byref(error))
         _check(status, error)
         out = _dict(row)
-        measured = _lib.lineage_noise_after_void(self._handles.get(), row.parent_exp, ctypes.byref(error))
+        self._follow_floor(lambda why: _lib.lineage_noise_after_void(self._handles.get(), row.parent_exp, ctypes.byref(why)), True)
         _lib.lineage_trial_release(ctypes.byref(row))
-        _warn_of_noise(measured, error)
         return out
+
+    def _follow_floor(self, measure: "Callable[[_Error], Any]", any_change: bool = False) -> None:
+        """Warns if the noise floor moved, or could not be measured anew: the row is in the log all the same."""
+        from . import _evidence
+
+        said = _evidence.follow_floor(self._handles.get(), measure, any_change)
+        if said:
+            warnings.warn(said, stacklevel=4)
 
     def void(self, exp_id: str, reason: str) -> "dict[str, Any]":
         """Take a trial out of the count, because it says nothing about its settings; returns the row that voids it. The
@@ -1093,7 +1101,8 @@ class Store:
     def settings(self) -> "list[dict[str, Any]]":
         """What :meth:`evidence` returns, the best setting first: by ``expected``, the ``mean`` of its ``n`` runs drawn to the middle of
         all as far as noise may explain the difference. ``margin`` is half of the 95 % interval of the mean, None while the noise is
-        unknown. The runs of a setting are rows that run it again, and rows that differ in a seed alone:
+        unknown. Settings with only failed runs come last: their ``n`` is 0, their ``mean`` None, ``failed`` counts them, and
+        ``last_id`` names the newest. The runs of a setting are rows that run it again, and rows that differ in a seed alone:
         seed, random_seed, or a name of "seeds" in lineage.json."""
         from . import _evidence
 
@@ -1212,12 +1221,6 @@ def _command(store: str, call: "list[str]") -> str:
     if done.returncode not in (0, 1) or not done.stdout:
         raise ValueError(done.stderr.strip() or f"lineage {call[0]} failed")
     return done.stdout
-
-
-def _warn_of_noise(status: int, error: _Error) -> None:
-    """The row is in the log although the noise floor could not be measured anew."""
-    if status:
-        warnings.warn(f"the noise floor was not measured again: {_text(error.text)}", stacklevel=4)
 
 
 def _refs_without_rows(store: str) -> "dict[str, str]":

@@ -12,6 +12,7 @@
 #include "../log/log.h"
 #include "../mirror/mirror.h"
 #include "../questions/questions.h"
+#include "../files/places.h"
 #include "acknowledged.h"
 #include "append_state.h"
 
@@ -391,6 +392,24 @@ static enum lineage_status take_others(struct lineage_store *store, const struct
     return status;
 }
 
+/*
+ * A log that was put back from an older copy, in a store that was copied or moved, is shorter than its digests say: the rows at its end
+ * are gone, and nobody may get their ids. Where this user's copy of the rows has them, acknowledged_missing has named them.
+ */
+static void skip_ids_of_lost_rows(struct lineage_store *store, const struct log_state *end)
+{
+    struct append_state *state = store->append;
+    const uint64_t known = log_rows_beyond(store->log, end->size);
+    if (known <= state->next_id || known <= store->log->next_id)
+        return;
+    store_notice(store, 0,
+                 "%s has lost rows at its end: " PLACE_DIGESTS
+                 " knows %llu; new trials get other ids; put back a newer copy, or accept "
+                 "the loss with `lineage rebuild --digests`",
+                 store->log->name, (unsigned long long)known);
+    state->next_id = known;
+}
+
 /* Reads the best trial and the ids from the mirror, then the rows that it has not read. */
 static enum lineage_status read_state(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
 {
@@ -400,6 +419,7 @@ static enum lineage_status read_state(struct lineage_store *store, const struct 
     const struct mirror_position *at = mirror_position(store->mirror);
     state->next_id = at->next_id;
     state->id_width = at->id_width < 3 ? 3 : at->id_width;
+    skip_ids_of_lost_rows(store, end);
     return status == LINEAGE_OK ? unread_rows_note(store, end, err) : status;
 }
 

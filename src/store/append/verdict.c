@@ -43,6 +43,7 @@ void verdict_setting_read(struct verdict_setting *setting, const struct lineage_
     const char *const *seeds = lineage_store_seeds(store), *notes = row->notes ? row->notes : "";
     struct lineage_trial read = {.specialist = row->specialist ? row->specialist : "",
                                  .hypothesis = row->hypothesis ? row->hypothesis : "",
+                                 .job_name = row->job_name,
                                  .notes = notes};
     struct lineage_replicate replicate;
     struct setting_digest digest;

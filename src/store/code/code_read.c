@@ -104,7 +104,11 @@ enum lineage_status lineage_code_load(struct lineage_code *code, struct lineage_
     if (status != LINEAGE_OK)
         return status;
     if (!lineage_code_note_parse(&note, trial->notes))
-        return store_fail(err, LINEAGE_ENOTFOUND, "trial '%.80s' has no stored code", trial->exp_id ? trial->exp_id : "");
+        return store_fail(
+            err, LINEAGE_ENOTFOUND,
+            "trial '%.80s' has no stored code; that of a trial in a git repository is its ref: see 'lineage refs' and "
+            "'lineage diff'",
+            trial->exp_id ? trial->exp_id : "");
     struct owned *owned = calloc(1, sizeof *owned);
     if (!owned)
         return store_no_memory(err);

@@ -14,6 +14,7 @@
 #include <lineage/query.h>
 #include <lineage/replicas.h>
 #include <lineage/text.h>
+#include <lineage/voids.h>
 
 #include "../fail.h"
 #include "../format/arena.h"
@@ -54,6 +55,13 @@ struct table {
     size_t n, capacity, n_chains;
 };
 
+/* A row without a score that runs no trial with a score again; after the end of the log, all such rows of one setting. */
+struct unscored {
+    struct lineage_failed_setting setting;
+    uint64_t said; /* digest */
+    bool has_seed, is_void;
+};
+
 /* A parameter of a trial's first row. */
 struct number {
     size_t trial;
@@ -69,9 +77,11 @@ struct collection {
     struct lineage_evidence_trial *trials;
     struct run *runs; /* in the order of the log */
     struct row_id *ids; /* likewise */
+    struct unscored *unscored; /* in the order of the log */
     struct table rows; /* indices of ids, by id without exp_ */
-    struct table settings; /* trials, by what the row of a setting or of one of its seeds says */
-    size_t n, capacity, n_ids, ids_capacity, n_runs, runs_capacity;
+    struct table unscored_rows; /* indices of unscored, likewise */
+    struct table settings; /* trials, by what the row of a setting or of one of its seeds says; see settle_unscored */
+    size_t n, capacity, n_unscored, unscored_capacity, n_ids, ids_capacity, n_runs, runs_capacity;
     size_t n_numbers, numbers_capacity;
     uint64_t last_seq;
 };
@@ -286,18 +296,112 @@ static size_t find_other_seed(struct collection *c, const struct lineage_trial *
     return known;
 }
 
+/* ---- settings without a score ---- */
+
+/* Salts for what a row says, so that it is looked up in the same table as setting_digest. */
+enum { SAID_BY_TRIAL = 1, SAID_BY_UNSCORED = 2 };
+
+/* A digest of the parameters and the hypothesis. A row without either is a setting of its own. */
+static uint64_t what_row_says(bool *has_seed, const struct collection *c, const struct lineage_trial *row)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    uint64_t said = setting_digest_mix(0, row->hypothesis);
+    bool any = row->hypothesis[0];
+    *has_seed = false;
+    for (size_t i = 0; i < row->n_params; i++) {
+        const struct lineage_param *p = &row->params[i];
+        const uint64_t name = setting_digest_mix(0, p->name);
+        *has_seed = *has_seed || lineage_param_is_seed(p->name, c->seeds);
+        if (!lineage_param_is_inherited(p->name, c->seeds))
+            continue;
+        any = true; /* a sum, because writers order parameters as they like */
+        said += setting_digest_mix(name, p->text ? p->text : lineage_number_format(number, p->value));
+    }
+    return any ? said : setting_digest_mix(said, row->exp_id);
+}
+
+static struct unscored *find_unscored(const struct collection *c, const char *exp_id)
+{
+    const uint64_t digest = setting_digest_mix(0, bare(exp_id));
+    for (const struct item *item = NULL; (item = table_find(&c->unscored_rows, digest, item));)
+        if (strcmp(bare(c->unscored[item->number].setting.exp_id), bare(exp_id)) == 0)
+            return &c->unscored[item->number];
+    return NULL;
+}
+
+/* again: the row without a score that this one runs again, or NULL. */
+static bool add_unscored(struct collection *c, const struct lineage_trial *row, const struct unscored *again)
+{
+    struct unscored one = {.setting = {.status = row->status, .n = 1}};
+    one.said = what_row_says(&one.has_seed, c, row);
+    if (again)
+        one.said = again->said;
+    if (!LIST_ROOM(c->unscored, c->n_unscored, c->unscored_capacity) ||
+        !(one.setting.exp_id = arena_text(&c->arena, row->exp_id, strlen(row->exp_id))) ||
+        !table_add(&c->unscored_rows, setting_digest_mix(0, bare(row->exp_id)), c->n_unscored))
+        return false;
+    one.setting.last_id = one.setting.exp_id;
+    c->unscored[c->n_unscored++] = one;
+    return true;
+}
+
+/* Remembers what the trial at i says, and what a row said that it runs again. */
+static bool add_said(struct collection *c, const struct lineage_trial *row, const struct unscored *again, size_t i)
+{
+    bool has_seed;
+    return table_add(&c->settings, what_row_says(&has_seed, c, row) + SAID_BY_TRIAL, i) &&
+           (!again || table_add(&c->settings, again->said + SAID_BY_TRIAL, i));
+}
+
+/* Keeps one entry for each setting that has no score. A seed that failed counts against the setting of the others. */
+static bool settle_unscored(struct collection *c)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_unscored; k++) {
+        const struct unscored *one = &c->unscored[k];
+        const size_t trial = find_setting(c, one->said + SAID_BY_TRIAL);
+        /* An entry's index comes behind those of all trials. */
+        const size_t known = find_setting(c, one->said + SAID_BY_UNSCORED);
+        if (one->is_void)
+            continue;
+        if (trial < c->n) {
+            const bool counts = one->has_seed && one->setting.status != LINEAGE_HARNESS_ABORT;
+            c->trials[trial].again += counts;
+            c->trials[trial].failed += counts;
+        } else if (known > c->n) {
+            struct lineage_failed_setting *to = &c->unscored[known - c->n - 1].setting;
+            *to = (struct lineage_failed_setting){to->exp_id, one->setting.exp_id, one->setting.status, to->n + 1};
+        } else {
+            if (!table_add(&c->settings, one->said + SAID_BY_UNSCORED, c->n + 1 + n))
+                return false;
+            c->unscored[n++] = *one;
+        }
+    }
+    c->n_unscored = n;
+    return true;
+}
+
 /* A row that names an unknown trial is a trial of its own, because its run is a result all the same. */
 static bool take_row(struct collection *c, const struct lineage_trial *row)
 {
     struct lineage_replicate replicate = {.score = {.present = false}};
     const bool scored = lineage_label_is_measured(row->status) && row->score.present && isfinite(row->score.value);
     const bool again = lineage_replicate_parse(&replicate, row->notes);
-    bool ok = true;
+    bool ok = true, back;
+    const struct unscored *before = again ? find_unscored(c, replicate.exp_id) : NULL;
     size_t i = again ? find_row(c, replicate.exp_id) : scored ? find_other_seed(c, row, &ok) : c->n;
     c->last_seq = row->seq;
-    if (!ok || row->status == LINEAGE_HARNESS_ABORT || (i == c->n && !scored))
+    if (lineage_is_void_row(row, &back)) {
+        struct unscored *one = find_unscored(c, row->parent_exp);
+        if (one)
+            one->is_void = !back;
+        return true;
+    }
+    if (ok && i == c->n && !scored)
+        return add_unscored(c, row, before);
+    if (!ok || row->status == LINEAGE_HARNESS_ABORT)
         return ok;
-    if (i == c->n ? !add_trial(c, row) : !add_id(c, row->exp_id, i))
+    if (i == c->n ? !add_said(c, row, before, i) || !add_trial(c, row) : !add_id(c, row->exp_id, i))
         return false;
     struct lineage_evidence_trial *trial = &c->trials[i];
     const bool fresh = trial->seq != row->seq;
@@ -319,7 +423,7 @@ static enum lineage_status collect(struct collection *c, struct lineage_cursor *
     while (taken && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK)
         taken = take_row(c, &row);
     lineage_cursor_close(cursor);
-    if (!taken)
+    if (!taken || (status == LINEAGE_ENOTFOUND && !settle_unscored(c)))
         return store_no_memory(err);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
@@ -510,7 +614,9 @@ static void release(struct collection *c)
     free(c->surface.z);
     free(c->surface.group);
     free(c->ids);
+    free(c->unscored);
     table_release(&c->rows);
+    table_release(&c->unscored_rows);
     table_release(&c->settings);
     free(c);
 }
@@ -568,6 +674,12 @@ void lineage_evidence_release(struct lineage_evidence *evidence)
     if (evidence->memory)
         release(evidence->memory);
     *evidence = (struct lineage_evidence){0};
+}
+
+const struct lineage_failed_setting *lineage_evidence_failed(const struct lineage_evidence *evidence, size_t i)
+{
+    const struct collection *c = evidence->memory;
+    return c && i < c->n_unscored ? &c->unscored[i].setting : NULL;
 }
 
 size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char *exp_id)
@@ -699,12 +811,11 @@ static enum lineage_status load_unconfirmed(struct lineage_store *store, struct 
     return *id ? lineage_find(store, id, trial, err) : status == LINEAGE_OK ? LINEAGE_ENOTFOUND : status;
 }
 
-/* The row that shows trial i: the kept one, else its first, else, where that run diverged, the first that counts. */
-static const char *row_of(const struct lineage_evidence *evidence, size_t i)
+const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i)
 {
     const struct collection *c = evidence->memory;
     const char *wanted = evidence->trials[i].kept_id ? evidence->trials[i].kept_id : evidence->trials[i].exp_id, *first = NULL;
-    for (size_t k = 0; k < c->n_runs; k++) {
+    for (size_t k = 0; c && k < c->n_runs; k++) {
         if (c->runs[k].trial != i || !c->runs[k].counts)
             continue;
         if (c->runs[k].exp_id == wanted) /* both from c->ids */
@@ -734,7 +845,7 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
             status = mirror_ask_top(store, trial, err);
         return status;
     }
-    return lineage_find(store, kept ? evidence->trials[i].kept_id : row_of(evidence, i), trial, err);
+    return lineage_find(store, kept ? evidence->trials[i].kept_id : lineage_evidence_row(evidence, i), trial, err);
 }
 
 enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial, struct lineage_evidence *evidence,

@@ -45,7 +45,7 @@ int row_layout_find(const struct row_layout *layout, const char *name)
     return found ? (int)layout->by_name[place] : -1;
 }
 
-/* Drops the byte order mark that a spreadsheet puts in front of the first name. The names are copied, because a
+/* Drops the byte order mark that a spreadsheet puts in front of the first name, and blanks that an editor left behind a name. The names are copied, because a
  * layout outlives the bytes of its header by many syncs. */
 static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, size_t n)
 {
@@ -55,7 +55,10 @@ static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, 
         const char *text = cells[i].text;
         if (i == 0 && strncmp(text, mark, 3) == 0)
             text += 3;
-        if (!(layout->names[i] = strdup(text)))
+        size_t length = strlen(text);
+        while (length && text[length - 1] == ' ')
+            length--;
+        if (!(layout->names[i] = strndup(text, length)))
             return false;
         layout->n_cells = i + 1;
     }

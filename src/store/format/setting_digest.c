@@ -42,17 +42,27 @@ static bool declares_seed(const struct lineage_trial *row, const char *const *na
     return i < row->n_params;
 }
 
+/* An imported run has the name that its tracker gave it as its hypothesis, and each seed has another one (cli/histories writes the job
+ * as TOOL:RUN, and the tool as the specialist). */
+static bool is_run_name(const struct lineage_trial *row)
+{
+    const char *job = row->job_name ? row->job_name : "";
+    const size_t n = strlen(row->specialist);
+    return n && strncmp(job, row->specialist, n) == 0 && job[n] == ':';
+}
+
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names)
 {
     char number[LINEAGE_NUMBER_MAX];
     if (!declares_seed(row, names)) /* most rows: nothing else is computed for them */
         return false;
+    const char *says = is_run_name(row) ? "" : row->hypothesis;
     uint64_t setting =
-        mix_piece(mix_piece(setting_digest_mix(setting_digest_mix(0, row->specialist), row->hypothesis), row->notes, "program "),
-                  row->notes, "commit ");
+        mix_piece(mix_piece(setting_digest_mix(setting_digest_mix(0, row->specialist), says), row->notes, "program "), row->notes,
+                  "commit ");
     uint64_t seeds = 0;
     /* A seed alone does not say of what. */
-    bool named = row->hypothesis[0] || strstr(row->notes, "program ");
+    bool named = says[0] || strstr(row->notes, "program ");
     for (size_t i = 0; i < row->n_params; i++) {
         const struct lineage_param *p = &row->params[i];
         const bool is_seed = lineage_param_is_seed(p->name, names);

@@ -277,6 +277,18 @@ bool digest_file_is_whole(const struct digest_file *file, struct log *log, const
     return there;
 }
 
+uint64_t digest_file_rows_beyond(const struct digest_file *file, uint64_t end)
+{
+    struct stat st;
+    struct digest_chain last;
+    uint64_t good;
+    int fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    const bool there = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                       read_last(&last, fd, (uint64_t)st.st_size, &good) && last.position > end && last.records;
+    fs_close(fd);
+    return there ? last.records - 1 : 0; /* the header is a record, too */
+}
+
 /* ---- checking ---- */
 
 /* A check that reads the lines of the file and the records of the log in parallel. */

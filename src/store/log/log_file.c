@@ -681,6 +681,11 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
 }
 
 /* The digests are opened before the size of the log is looked up, so the log contains everything that they cover. */
+static uint64_t file_rows_beyond(struct log *log, uint64_t end)
+{
+    return digest_file_rows_beyond(&file_of(log)->digests, end);
+}
+
 static bool file_is_whole(struct log *log, const struct tsv_record *record)
 {
     return digest_file_is_whole(&file_of(log)->digests, log, record);
@@ -714,6 +719,7 @@ static const struct log_kind kind = {.look = file_look,
                                      .overwrite = file_overwrite,
                                      .settle = file_settle,
                                      .is_whole = file_is_whole,
+                                     .rows_beyond = file_rows_beyond,
                                      .check_digests = file_check_digests,
                                      .rebuild_digests = file_rebuild_digests,
                                      .wait = file_wait,

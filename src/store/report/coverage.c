@@ -7,7 +7,10 @@
  */
 #include <math.h>
 
+#include <lineage/query.h>
+
 #include "../format/setting_digest.h"
+#include "../mirror/statement.h"
 #include "report_parts.h"
 
 #define CROSSED 5      /* parameters that are crossed with each other */
@@ -102,6 +105,40 @@ static enum lineage_status look_up(struct report_load *load, struct lineage_repo
     return LINEAGE_OK;
 }
 
+static size_t value_index(const struct lineage_report_param *param, double number, const char *text)
+{
+    size_t i = 0;
+    while (i < param->n_values && !(text ? param->values[i].text && strcmp(param->values[i].text, text) == 0
+                                         : !param->values[i].text && param->values[i].value == number))
+        i++;
+    return i;
+}
+
+/* A trial has the values that it does not declare from its parent, as `tried` and `sweep` know. */
+static enum lineage_status take_inherited(struct report_load *load, struct lineage_report_grid *grid, bool *tried,
+                                          size_t (*untried)[2], struct lineage_error *err)
+{
+    struct lineage_sweep sweep;
+    const size_t ny = grid->y->n_values;
+    enum lineage_status status = lineage_sweep_load(load->store, grid->x->name, grid->y->name, &sweep, err);
+    if (status != LINEAGE_OK) /* no trial has both */
+        return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    for (size_t k = 0; k < sweep.n_cells; k++) {
+        const struct lineage_sweep_cell *cell = &sweep.cells[k];
+        const size_t i = value_index(grid->x, cell->x, cell->x_text), j = value_index(grid->y, cell->y, cell->y_text);
+        if (i < grid->x->n_values && j < ny)
+            tried[i * ny + j] = true;
+    }
+    lineage_sweep_release(&sweep);
+    grid->n_untried = 0;
+    for (size_t k = 0; k < grid->n_cells; k++)
+        if (!tried[k]) {
+            untried[grid->n_untried][0] = k / ny;
+            untried[grid->n_untried++][1] = k % ny;
+        }
+    return LINEAGE_OK;
+}
+
 /* Allocates room for all cells at once, because the arena is freed with the report. */
 static enum lineage_status cross(struct report_load *load, const struct lineage_report_param *x,
                                  const struct lineage_report_param *y, struct lineage_report_grid *grids, size_t *steps,
@@ -113,6 +150,8 @@ static enum lineage_status cross(struct report_load *load, const struct lineage_
     enum lineage_status status = arena_items(&load->arena, grid.n_cells, sizeof *untried, &untried, err);
     if (status == LINEAGE_OK)
         status = look_up(load, &grid, tried, untried, steps, &settled, err);
+    if (status == LINEAGE_OK && settled && grid.n_untried && load->has_parents)
+        status = take_inherited(load, &grid, tried, untried, err);
     /* If no cell was tried, the two parameters belong to different kinds of trials, and the grid is not a gap. */
     if (status != LINEAGE_OK || !settled || !grid.n_untried || grid.n_untried == grid.n_cells)
         return status;
@@ -170,6 +209,10 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
             crossed[n++] = param;
     }
     enum lineage_status status = arena_items(&load->arena, n * n / 2, sizeof *grids, &grids, err);
+    load->has_parents = false;
+    if (status == LINEAGE_OK && mirror_position(load->store->mirror)->names == 1) /* the index exists */
+        status = mirror_has(load->store->mirror, &load->has_parents, err,
+                            "SELECT 1 FROM trials INDEXED BY trials_by_parent WHERE parent_exp <> '' LIMIT 1", "");
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
         for (size_t j = i + 1; status == LINEAGE_OK && j < n; j++)
             status = cross(load, crossed[i], crossed[j], grids, &steps, err);

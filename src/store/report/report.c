@@ -90,7 +90,7 @@ static bool take_setting(struct lineage_report_setting *to, struct report_load *
                          size_t i)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    const char *id = arena_text(&load->arena, trial->exp_id, strlen(trial->exp_id));
+    const char *row = lineage_evidence_row(evidence, i), *id = arena_text(&load->arena, row, strlen(row));
     *to = (struct lineage_report_setting){id, trial->runs.n, trial->runs.mean,
                                           lineage_noise_margin(&evidence->noise, trial->runs.n)};
     return id != NULL;

@@ -13,6 +13,7 @@ struct report_load {
     const struct lineage_report_options *options;
     struct mirror_label_count *counts; /* [n_counts] */
     size_t n_counts;
+    bool has_parents; /* trials name their parents; set for grids */
     struct arena arena;
 };
 

@@ -95,6 +95,21 @@ const char *lineage_noise_text(char out[LINEAGE_NOISE_TEXT_MAX], const struct li
     return out;
 }
 
+const char *lineage_floor_text(char out[LINEAGE_FLOOR_TEXT_MAX], const struct lineage_config *config, double before)
+{
+    struct lineage_noise noise;
+    char text[LINEAGE_NOISE_TEXT_MAX];
+    lineage_noise_of_config(&noise, config);
+    snprintf(out, LINEAGE_FLOOR_TEXT_MAX, "the noise floor is now %s; it was %.3g",
+             config->noise_std > 0 ? lineage_noise_text(text, &noise) : "unknown", before);
+    return out;
+}
+
+bool lineage_floor_moved(const struct lineage_config *config, const struct lineage_noise *before)
+{
+    return before->freedom > 0 && (config->noise_std < before->low || config->noise_std > before->high);
+}
+
 double lineage_noise_margin(const struct lineage_noise *noise, size_t n)
 {
     return noise->freedom > 0 ? quantile_t(0.025, noise->freedom) * noise->std / sqrt((double)n) : (double)NAN;

@@ -242,6 +242,32 @@ static enum lineage_status check_known(struct lineage_verification *all, struct 
     return LINEAGE_OK;
 }
 
+/* Names what an editor or a spreadsheet does to all lines, by the header, because then the rows may say what they said, and the bytes
+ * of then come back. */
+static void note_reformatting(struct verifying *v)
+{
+    char line[4096];
+    const int fd = fs_open(v->store->dir_fd, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    const ssize_t n = fd >= 0 ? fs_read_at(fd, line, sizeof line, 0) : 0;
+    const char *end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
+    fs_close(fd);
+    if (!end || end == line)
+        return;
+    if (end[-1] == '\r')
+        found(v, LINEAGE_NOTE, 1, "",
+              "its lines end in CR LF, as an editor writes them: sed -i 's/\\r$//' results.tsv takes that back");
+    else if (end[-1] == ' ')
+        found(v, LINEAGE_NOTE, 1, "",
+              "its lines end in blanks, as an editor may leave them: sed -i 's/ *$//' results.tsv takes that back");
+    if (memcmp(line, "\xEF\xBB\xBF", 3) == 0)
+        found(v, LINEAGE_NOTE, 1, "",
+              "it begins with a byte order mark, as a spreadsheet writes it: sed -i '1s/^...//' results.tsv takes that back in "
+              "the locale C");
+    if (*line == '"' && end[-1 - (end[-1] == '\r')] == '"')
+        found(v, LINEAGE_NOTE, 1, "",
+              "all its cells are in quotes, as a spreadsheet saves them; the rows can be read, but the bytes are others");
+}
+
 /* The digests are checked last, because this reads the whole log once more. */
 static enum lineage_status check_digests(struct verifying *v, struct lineage_error *err)
 {
@@ -258,6 +284,12 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
                  known->digest);
         if (!known->found)
             found(v, "digest", 0, "", known->text ? known->text : text);
+    }
+    if (digests.is_broken) {
+        note_reformatting(v);
+        found(v, LINEAGE_NOTE, 0, "",
+              "put back the file of then from a backup, or, if you know the change and want it, accept it: 'lineage rebuild "
+              "--digests'");
     }
     give_digests(&v->all->digests, &digests);
     v->all->checked.redacted = digests.redacted;
@@ -294,7 +326,7 @@ static void check_killed_trials(struct verifying *v)
     while (list && (name = fs_next(list)))
         if (is_killed_trial(dirfd(list), name)) {
             snprintf(text, sizeof text,
-                     "%.300s: a trial was killed and has no row yet; `lineage run`, `night`, `train` or opening the"
+                     "%.300s: a trial was killed and has no row yet; 'lineage run', 'night', 'train' or opening the"
                      " store from Python writes it",
                      name);
             found(v, "trial", 0, "", text);
@@ -319,6 +351,28 @@ static void check_leftovers(struct verifying *v)
             snprintf(text, sizeof text, PLACE_SNAPSHOTS "/%s: a copy that was cut off; the next append removes it", name);
             found(v, "snapshot", 0, "", text);
         }
+    if (list)
+        closedir(list);
+}
+
+/* A program that synchronises folders keeps the rows of the other machine in a file of its own, where nobody reads them. */
+static void check_copies(struct verifying *v)
+{
+    char text[PLACE_MAX + 200];
+    const char *name;
+    int fd = fs_open(v->store->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    while (list && (name = fs_next(list))) {
+        const size_t n = strlen(name);
+        if (n < 12 || strncmp(name, "results", 7) != 0 || strcmp(name + n - 4, ".tsv") != 0)
+            continue;
+        snprintf(
+            text, sizeof text,
+            "%.300s: a second log, as a program that synchronises folders leaves it; its rows are not in this store: compare it "
+            "with " PLACE_RESULTS ", and append the rows that are missing",
+            name);
+        found(v, LINEAGE_NOTE, 0, "", text);
+    }
     if (list)
         closedir(list);
 }
@@ -373,7 +427,7 @@ static enum lineage_status check_receipts(struct verifying *v, struct lineage_er
     enum lineage_status status = receipts_check(v->store, &n_missing, err);
     size_t n_gone = acknowledged_missing(v->store, NULL, &ids);
     if (n_gone) {
-        buf_printf(&gone, "%zu acknowledged row%s gone: %s; `lineage restore` brings them back", n_gone,
+        buf_printf(&gone, "%zu acknowledged row%s gone: %s; 'lineage restore' brings them back", n_gone,
                    n_gone == 1 ? " is" : "s are", ids.data);
         found(v, "gone", 0, "", gone.data ? gone.data : "acknowledged rows are gone");
     }
@@ -381,7 +435,7 @@ static enum lineage_status check_receipts(struct verifying *v, struct lineage_er
     buf_release(&gone);
     if (status == LINEAGE_OK && n_missing) {
         snprintf(text, sizeof text,
-                 "the server acknowledged %zu appends of this machine and no longer has them; `lineage sync` "
+                 "the server acknowledged %zu appends of this machine and no longer has them; 'lineage sync' "
                  "delivers them again",
                  n_missing);
         found(v, "receipts", 0, "", text);
@@ -407,6 +461,7 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *on_di
     if (status == LINEAGE_OK) {
         check_tail(v);
         check_leftovers(v);
+        check_copies(v);
         check_killed_trials(v);
     }
     if (status == LINEAGE_OK)
