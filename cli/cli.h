@@ -262,6 +262,10 @@ int cli_fail(const struct lineage_error *err);
 /* Returns the known word with the smallest edit distance to word, or NULL if none is close. */
 const char *cli_nearest(const char *word, const char *const *known);
 
+/* What to do instead of a command, or of an option of it (`--name` or `--name=VALUE`), that earlier versions had. NULL: it is none
+ * of them. option: NULL or "" asks about the command. */
+const char *cli_instead(const char *command, const char *option);
+
 /* ---- store --------------------------------------------------------------------------------------- */
 
 /* The state of one command that works on a store. The command's run function zeroes it and puts CLI_SESSION_OPTIONS

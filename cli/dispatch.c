@@ -228,7 +228,9 @@ static int no_command(const struct cli_entry *entries, const char *name, bool wi
             names[n++] = entry->name;
     for (size_t i = 0; with_guides && guides[i].name && n + 1 < NAMES_MAX; i++)
         names[n++] = guides[i].name;
-    const char *near = cli_nearest(name, names);
+    const char *near = cli_nearest(name, names), *instead = cli_instead(name, NULL);
+    if (instead)
+        return cli_error(CLI_USAGE, "the command '%s' was removed; %s", name, instead);
     for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++)
         if (strcmp(other_words[i][0], name) == 0)
             near = other_words[i][1];

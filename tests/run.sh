@@ -33,7 +33,7 @@ sanitized=$here/build-sanitize
 # ---- what the tests need ----
 
 # One call for all, because each reads the lists of packages anew and runs dpkg's triggers.
-packages="$build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl"
+packages="$build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl jq"
 if [ "$which" != core ]; then
     packages="$packages clang libclang-rt-dev libomp-dev"
     command -v npm >/dev/null || packages="$packages nodejs npm" # clients of `lineage mcp`

@@ -33,114 +33,181 @@ static enum lineage_status written(FILE *out, enum lineage_status status, struct
     return LINEAGE_EIO;
 }
 
-/* The columns that any trial has, as members of an object, and the cells of one trial by them. */
-struct table {
-    json_t *columns;
-    const char **names; /* [n] of the columns in their order, once all are known */
-    size_t n;
-    struct cli_list *list;
+static enum lineage_status no_memory(struct lineage_error *err)
+{
+    err->status = LINEAGE_ENOMEM;
+    snprintf(err->text, sizeof err->text, "out of memory");
+    return err->status;
+}
+
+/* The names of parameters, metrics and other columns that any trial has, as members of objects. */
+struct names {
+    json_t *params, *metrics, *extras;
+    bool failed; /* a name could not be kept */
+    const char **sorted[2];
+    FILE *out;
 };
 
-/* Without a check for UTF-8, because a cell of another tool may have any bytes. */
-static void put(json_t *cells, const char *prefix, const char *name, const char *text)
+/* Without a check for UTF-8, because the name of another tool's column may have any bytes. */
+static void note_name(struct names *names, json_t *object, const char *name)
 {
-    char column[LINEAGE_NAME_MAX + 16];
-    snprintf(column, sizeof column, "%s%s", prefix, name);
-    json_object_set_new_nocheck(cells, *prefix ? column : name, json_string_nocheck(text ? text : ""));
+    names->failed |= json_object_set_new_nocheck(object, name, json_true()) != 0;
 }
 
-static void put_values(json_t *cells, const char *prefix, const struct lineage_param *values, size_t n)
+static void note_names(void *context, const struct lineage_trial *trial)
 {
-    char number[LINEAGE_NUMBER_MAX];
-    for (size_t i = 0; i < n; i++)
-        put(cells, prefix, values[i].name, values[i].text ? values[i].text : lineage_number_format(number, values[i].value));
-}
-
-static void put_cells(json_t *cells, const struct lineage_trial *trial)
-{
-    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
-        const struct lineage_column *column = lineage_column(i);
-        const struct lineage_number *number = (const void *)((const char *)trial + column->offset);
-        char digits[LINEAGE_NUMBER_MAX] = "";
-        if (column->kind == LINEAGE_COLUMN_NUMBER && number->present)
-            lineage_number_format(digits, number->value);
-        put(cells, "", column->name,
-            column->kind == LINEAGE_COLUMN_LABEL    ? lineage_label_name(trial->status)
-            : column->kind == LINEAGE_COLUMN_NUMBER ? digits
-                                                    : lineage_trial_text(trial, i));
-    }
-    put_values(cells, "param.", trial->params, trial->n_params);
-    put_values(cells, "metric.", trial->metrics, trial->n_metrics);
+    struct names *names = context;
+    for (size_t i = 0; i < trial->n_params; i++)
+        note_name(names, names->params, trial->params[i].name);
+    for (size_t i = 0; i < trial->n_metrics; i++)
+        note_name(names, names->metrics, trial->metrics[i].name);
     for (size_t i = 0; i < trial->n_extras; i++)
-        put(cells, "", trial->extras[i].column, trial->extras[i].text);
+        note_name(names, names->extras, trial->extras[i].column);
 }
 
-static void note_columns(void *context, const struct lineage_trial *trial)
+static const char **sorted_names(json_t *object)
 {
-    put_cells(((struct table *)context)->columns, trial);
+    const char **list = calloc(json_object_size(object) + 1, sizeof *list), *name;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach(object, name, value)
+        if (list)
+            list[n++] = name;
+    if (list)
+        qsort(list, n, sizeof *list, cli_by_text);
+    return list;
 }
 
-static void put_row(void *context, const struct lineage_trial *trial)
+/* A cell with a comma, a quote or a line end is quoted, and a quote inside doubled (RFC 4180). */
+static void put_cell(FILE *out, const char *text, bool first)
 {
-    const struct table *table = context;
-    json_t *cells = json_object();
-    put_cells(cells, trial);
-    for (size_t i = 0; i < table->n; i++)
-        cli_list_text(table->list, json_string_value(json_object_get(cells, table->names[i])));
-    cli_list_end_row(table->list);
-    json_decref(cells);
-}
-
-/* The 17 columns, then `param.NAME` and `metric.NAME` of all trials, and then the other columns of the file, each by their names. */
-static int in_order(const void *a, const void *b)
-{
-    const char *const names[] = {*(const char *const *)a, *(const char *const *)b};
-    int rank[2];
-    for (int i = 0; i < 2; i++) {
-        int column = lineage_column_find(names[i]);
-        rank[i] = column >= 0                            ? column - LINEAGE_N_COLUMNS
-                  : strncmp(names[i], "param.", 6) == 0  ? 0
-                  : strncmp(names[i], "metric.", 7) == 0 ? 1
-                                                         : 2;
+    if (!first)
+        putc(',', out);
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        fputs(text, out);
+        return;
     }
-    return rank[0] != rank[1] ? rank[0] - rank[1] : strcmp(names[0], names[1]);
+    putc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', out);
+        putc(*text, out);
+    }
+    putc('"', out);
 }
 
-/* Writes one line a trial, in the order of the log. Returns LINEAGE_EIO if it cannot be written. */
+static void put_number(FILE *out, double value)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    put_cell(out, lineage_number_format(text, value), false);
+}
+
+static const struct lineage_param *find(const struct lineage_param *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static void put_values(FILE *out, const char *const *names, const struct lineage_param *list, size_t n)
+{
+    for (; *names; names++) {
+        const struct lineage_param *value = find(list, n, *names);
+        if (value && !value->text)
+            put_number(out, value->value);
+        else
+            put_cell(out, value ? value->text : "", false);
+    }
+}
+
+static void put_column(FILE *out, const struct lineage_trial *trial, size_t i)
+{
+    const struct lineage_column *column = lineage_column(i);
+    const void *member = (const char *)trial + column->offset;
+    const char *text = lineage_trial_text(trial, i);
+    const struct lineage_number *number = member;
+    char digits[LINEAGE_NUMBER_MAX] = "";
+    if (column->kind == LINEAGE_COLUMN_LABEL)
+        text = lineage_label_name(trial->status);
+    else if (column->kind == LINEAGE_COLUMN_NUMBER)
+        text = number->present ? lineage_number_format(digits, number->value) : "";
+    put_cell(out, text ? text : "", i == 0);
+}
+
+static void put_trial(void *context, const struct lineage_trial *trial)
+{
+    const struct names *names = context;
+    const char *column;
+    json_t *value;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        put_column(names->out, trial, i);
+    put_values(names->out, names->sorted[0], trial->params, trial->n_params);
+    put_values(names->out, names->sorted[1], trial->metrics, trial->n_metrics);
+    json_object_foreach(names->extras, column, value) {
+        const char *text = "";
+        for (size_t i = 0; i < trial->n_extras; i++)
+            if (strcmp(trial->extras[i].column, column) == 0)
+                text = trial->extras[i].text;
+        put_cell(names->out, text, false);
+    }
+    fputs("\r\n", names->out);
+}
+
+static void put_header(const struct names *names)
+{
+    static const char *const prefixes[] = {"param.", "metric."};
+    char text[LINEAGE_NAME_MAX + 16];
+    const char *column;
+    json_t *value;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        put_cell(names->out, lineage_column(i)->name, i == 0);
+    for (size_t k = 0; k < 2; k++)
+        for (const char *const *name = names->sorted[k]; *name; name++) {
+            snprintf(text, sizeof text, "%s%s", prefixes[k], *name);
+            put_cell(names->out, text, false);
+        }
+    json_object_foreach(names->extras, column, value)
+        put_cell(names->out, column, false);
+    fputs("\r\n", names->out);
+}
+
+/* Writes one line a trial, in the order of the log. The columns of the table are the 17, then `param.NAME` and `metric.NAME` of
+ * all trials in order of their names, and then the other columns of the file. Returns LINEAGE_EIO if it cannot be written. */
 static enum lineage_status history_write_csv(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    struct table table = {.columns = json_object()};
-    const struct lineage_trial none = {0};
-    const char *name;
-    json_t *value;
-    put_cells(table.columns, &none);
-    enum lineage_status status = each_trial(store, note_columns, &table, err);
-    table.names = calloc(json_object_size(table.columns) + 1, sizeof *table.names);
-    json_object_foreach(table.columns, name, value)
-        if (table.names)
-            table.names[table.n++] = name;
-    if (table.n)
-        qsort(table.names, table.n, sizeof *table.names, in_order);
-    table.list = table.n ? cli_list_new(CLI_CSV, out, table.n, table.names) : NULL;
-    if (status == LINEAGE_OK && table.list)
-        status = each_trial(store, put_row, &table, err);
-    if (!table.list || cli_list_finish(table.list) != CLI_OK) {
-        err->status = status = LINEAGE_EIO;
-        snprintf(err->text, sizeof err->text, "cannot write the table");
+    struct names names = {.params = json_object(), .metrics = json_object(), .extras = json_object(), .out = out};
+    enum lineage_status status = each_trial(store, note_names, &names, err);
+    names.sorted[0] = sorted_names(names.params);
+    names.sorted[1] = sorted_names(names.metrics);
+    if (status == LINEAGE_OK && (names.failed || !names.sorted[0] || !names.sorted[1]))
+        status = no_memory(err);
+    if (status == LINEAGE_OK) {
+        put_header(&names);
+        status = each_trial(store, put_trial, &names, err);
     }
-    free(table.names);
-    json_decref(table.columns);
+    free(names.sorted[0]);
+    free(names.sorted[1]);
+    json_decref(names.params);
+    json_decref(names.metrics);
+    json_decref(names.extras);
     return written(out, status, err);
 }
 
+struct lines {
+    FILE *out;
+    bool failed; /* memory ran out */
+};
+
 static void put_object(void *context, const struct lineage_trial *trial)
 {
-    FILE *out = context;
+    struct lines *lines = context;
     json_t *object = cli_trial_json(trial);
     size_t length;
     char *text = object ? cli_json_compact(object, &length) : NULL;
     if (text)
-        fprintf(out, "%s\n", text);
+        fprintf(lines->out, "%s\n", text);
+    lines->failed |= !text;
     free(text);
     json_decref(object);
 }
@@ -148,10 +215,10 @@ static void put_object(void *context, const struct lineage_trial *trial)
 /* Writes each trial as an object on a line, as `show --format json` prints it. */
 static enum lineage_status history_write_jsonl(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    return written(out, each_trial(store, put_object, out, err), err);
+    struct lines lines = {.out = out};
+    enum lineage_status status = each_trial(store, put_object, &lines, err);
+    return written(out, status == LINEAGE_OK && lines.failed ? no_memory(err) : status, err);
 }
-
-/* ---- `lineage export`: prints results.tsv byte for byte, or its trials in another form ---- */
 
 struct export_options {
     char *output, *format;

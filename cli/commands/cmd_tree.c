@@ -209,8 +209,6 @@ static int tree_graph_print(struct lineage_store *store, struct cli_screen *scre
     return result;
 }
 
-/* ---- `lineage tree`: prints all trials as a tree ---- */
-
 struct tree_print {
     struct cli_list *list; /* TSV and JSON only */
     const struct cli_screen *screen;

@@ -350,8 +350,7 @@ static void leave_out_empty(json_t *history)
     }
 }
 
-/* ---- Guild AI, which keeps its runs as event files, and what it knows about them in ID/.guild/attrs ---- */
-
+/* Guild AI keeps its runs as event files, and what it knows about them in ID/.guild/attrs. */
 static char *attribute(const char *dir, const char *name)
 {
     char path[PATH_MAX + 32], why[HISTORY_WHY_MAX];

@@ -8,8 +8,7 @@
  *
  * Any number of processes may use one file: each line is one write under the file's lock, and new lines of other
  * processes are read before each lookup. A line that is incomplete or damaged is skipped. `shown` is what the
- * judge was shown of the trajectory. Lines of older versions have neither. The file
- * contains no key.
+ * judge was shown of the trajectory. Lines of older versions have neither `shown` nor `analysis`. The file contains no key.
  */
 #pragma once
 

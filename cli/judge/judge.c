@@ -10,10 +10,7 @@
 #include "judge/trajectory.h"
 #include "judge/wording.h"
 
-/* ---- makes the requests that libcurl sends. Responses are bounded, and each attempt has its own timeout, which
- * begins when it is sent.
- */
-
+/* A response is bounded, whatever a server sends. */
 static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
 {
     struct judge_slot *slot = context;

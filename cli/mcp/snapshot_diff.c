@@ -206,9 +206,8 @@ void mcp_snapshot_diff_release(struct mcp_snapshot_diff *changes)
     *changes = (struct mcp_snapshot_diff){.text = NULL};
 }
 
-/* ---- the tool `diff`: what a trial changed, file by file. The list of files covers the whole diff even if its
- * text is cut for the answer, so that a reader can then ask for one file by `path`.
- */
+/* The tool `diff`: what a trial changed, file by file. The list of files covers the whole diff even if its
+ * text is cut for the answer, so that a reader can then ask for one file by `path`. */
 
 enum { FILES_MAX = 50, FRAME = 400 };
 

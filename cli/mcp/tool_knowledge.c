@@ -12,8 +12,6 @@
 
 enum { REMARK_BYTES = 2000, SMALLEST_BLOCK = 400 };
 
-/* ---- remarks, which the rendered block does not contain ---- */
-
 struct remarks {
     char *lines[10]; /* ring buffer of the newest remarks */
     size_t n;

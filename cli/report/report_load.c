@@ -12,8 +12,7 @@
 #include "cli.h"
 #include "report/report_axes.h"
 
-/* ---- memory: one arena that is freed as a whole ---- */
-
+/* Memory is one arena of such blocks, which is freed as a whole. */
 enum { BLOCK = 1 << 18 };
 
 struct block {

@@ -124,6 +124,23 @@ static const char *nearest_option(const struct poptOption *options, const char *
     return cli_nearest(word, names);
 }
 
+const char *cli_instead(const char *command, const char *option)
+{
+    static const char *const instead[][3] = {
+        {"sign", "", "`ssh-keygen -Y sign` signs what `lineage verify --digest` prints; see `lineage help operations`"},
+        {"append", "batch", "`lineage core` computes the figures for `append --json`; see `lineage help kernels`"},
+        {"compare", "code", "name the trials, such as 001,012 003,013; see `lineage help agents`"},
+        {"night", "hosts", "start `lineage night SWEEP --worker` on each machine; see `lineage help machines`"},
+        {"night", "image", "`lineage help machines` has a Job of Kubernetes"},
+    };
+    const char *name = option ? option + strspn(option, "-") : "";
+    for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)
+        if (strcmp(instead[i][0], command) == 0 && strcspn(name, "=") == strlen(instead[i][1]) &&
+            strncmp(instead[i][1], name, strcspn(name, "=")) == 0)
+            return instead[i][2];
+    return NULL;
+}
+
 /* Whether the command takes --param, by which parameters are named that have no option of their own. */
 static bool takes_params(const struct poptOption *options)
 {
@@ -148,7 +165,10 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
                              const char **argv)
 {
     const char *bad = poptBadOption(args->context, POPT_BADOPTION_NOALIAS);
+    const char *instead = code == POPT_ERROR_BADOPT ? cli_instead(command->name, bad) : NULL;
     const char *near = code == POPT_ERROR_BADOPT ? nearest_option(args->options, bad) : NULL;
+    if (instead)
+        return cli_error(CLI_USAGE, "%s %.*s: this option was removed; %s", command->name, (int)strcspn(bad, "="), bad, instead);
     if (code == POPT_ERROR_BADOPT && !near && strncmp(bad, "--", 2) == 0 && takes_params(args->options)) {
         const char *value = value_of_bad(bad, argc, argv);
         return cli_error(CLI_USAGE, "%s %s: unknown option; if it is a parameter, write --param %.*s=%s; see `lineage %s --help`",

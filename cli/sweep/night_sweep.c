@@ -6,9 +6,8 @@
 #include "run/command_settings.h"
 #include "run/protected_files.h"
 
-/* ---- A trial that overwrites its evaluator is disqualified, and so the next trial would begin with the evaluator that it left.
- * Therefore the night compares the files with those of its start before each trial.
- */
+/* A trial that overwrites its evaluator is disqualified, and so the next trial would begin with the evaluator that it left.
+ * Therefore the night compares the files with those of its start before each trial. */
 
 bool protected_names_has(const json_t *protect, const char *name)
 {

@@ -4,6 +4,8 @@
  * A trial's recipe is the file `recipe` (relative to the sweep's directory), merged with `base`, then with the trial, then with one
  * point of the grid, whose last key varies fastest. Objects are merged key by key and lists element by element, so
  * {"environments": [{"algorithm": {"alpha": 0.9}}]} changes one number. Without `trials` there is one entry, the base.
+ * With the `order` "trials", all entries run at one grid point before the next point begins, so that an interrupted night has complete
+ * comparisons; with "grid", each entry runs at all points before the next entry begins.
  *
  * A trial is named after its entry and its grid point: "v1d lr=0.0003 seed=2"; the recipe's own name stays "v1d".
  * Two trials with the same name, or with the same recipe and parent, are refused.

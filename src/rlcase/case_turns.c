@@ -46,7 +46,7 @@ void case_mask_tools(struct case_call *call)
         put_ids(call, "turn_id", turn, b.n, t.n);
 }
 
-/* ---- `lineage core turn_statistics`.
+/* `lineage core turn_statistics`.
  *
  * The information gain of the k-th turn over a batch, as the lineage stores it. Rewards at the last
  * token of a turn are gains, except for the outcome at the last turn of a row, which does not

@@ -188,4 +188,18 @@ must_fail 2 "weight of role 'tool' is -1" core prime_streams streams.json
 streams echo 1 '"advantage": 1, "role_weights": {"tol": 1}'
 must_fail 2 "role 'tol' has a weight, but only system, user, assistant and tool may" core prime_streams streams.json
 
+# The example of the guide: figures of a dumped batch in a row.
+if command -v jq >/dev/null; then
+    sed -n '/^```sh elsewhere: tests\/cli\/core.sh$/,/^```$/p' "$SOURCE/cli/man/kernels.md" | grep -v '^```' >guide.sh
+    mkdir guide && ln -s "$SOURCE/tests" guide/tests
+    must_run init guide/runs/mine --direction higher
+    (cd guide && PATH="$(dirname "$LINEAGE"):$PATH" sh -e ../guide.sh) >out 2>err || fail "the example of the guide: $(cat err)"
+    must_run show -C guide/runs/mine 000 --format json
+    must_equal '{"alpha":0.3,"beta":0.3,"gamma":1}' "$(json params)"
+    must_equal '1.0154038 0.1286470' "$(printf '%.7f %.7f' "$(json ig_clip_scale_mean)" "$(json ig_clip_scale_std)")"
+    must_equal '{"mean":0.25,"n":2,"std":0.21213203435596428,"turn":0}' "$(json turns.0)"
+else
+    echo 'left out: the example of the guide, which needs jq'
+fi
+
 finish

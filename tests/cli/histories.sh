@@ -876,6 +876,16 @@ mkdir extra && mv extra.tsv extra/results.tsv
 must_run export -C extra --format csv
 must_have out '"a ""b"", c"'
 must_equal 'A100' "$(tr -d '\r' <out | tail -n 1 | sed 's/.*,//')"
+# Other columns keep the order of the file, and one that is called as a parameter's column takes no cell from it.
+sed -i 's/gpu$/zeta\tparam.lr\tbeta/; s/A100$/z\tcolumn\tb/' extra/results.tsv
+run rebuild -C extra
+run rebuild -C extra --digests
+must_run append -C extra --status keep --core-metric 2 --param lr=0.5
+must_run export -C extra --format csv
+must_equal 'param.lr,zeta,param.lr,beta' "$(sed -n 1p out | tr -d '\r' | cut -d , -f 18-)"
+must_equal ',z,column,b' "$(sed -n 2p out | tr -d '\r' | sed 's/.*\(,z,.*\)/\1/')"
+must_equal '0.5,,,' "$(sed -n 3p out | tr -d '\r' | cut -d , -f 18-)"
+must_equal 3 "$(grep -c "$(printf '\r')\$" out)" 'lines that end in CR LF'
 
 # ---- what is none of them ----
 printf 'SQLite format 3\0rest' >broken.db

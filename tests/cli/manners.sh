@@ -108,6 +108,18 @@ must_fail 2 "did you mean 'tutorial'" help tutorail
 must_fail 2 "did you mean 'render'" help rendr
 must_fail 2 "unknown option '--frobnicate'" --frobnicate best
 must_fail 2 "-C wants a value" -C
+# What earlier versions had is named with what to do instead, for each row of the table.
+rows=0
+while IFS='|' read -r command option advice; do
+    rows=$((rows + 1))
+    # shellcheck disable=SC2086
+    must_fail 2 "was removed; $advice" $command ${option:+--$option x}
+    [ -n "$option" ] || must_fail 2 "was removed; $advice" help "$command"
+done <<END
+$(sed -n '/^const char \*cli_instead/,/^}/s/^ *{"\([a-z]*\)", "\([a-z]*\)", "\(.*\)"},$/\1|\2|\3/p' "$SOURCE/cli/support/options.c")
+END
+must_equal 5 "$rows" 'rows of the table'
+must_fail 2 'append --batch: this option was removed' append --batch=dump.json
 must_fail 2 "did you mean --format" best --fromat json
 must_fail 2 "--format 'xml'" best --format xml
 must_fail 2 "--direction 'up'" best --direction up

@@ -26,6 +26,9 @@ must_run code -C shipped 024 --diffs --format tsv
 must_equal 'linear decay cosine schedule in a file clip gradients' "$(sed '1d; s/.*: //' out | tr '\n' ' ' | sed 's/ $//')"
 must_run render -C shipped
 must_have out 'against exp_021: lr 1 → 2; code: `+1 -1 in train.py: clip gradients`'
+# The four pairs that differ in the linear decay alone.
+must_run compare -C shipped 001,012,014,016 003,013,015,017 --format tsv
+must_equal '4 0.02722' "$(awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 3 { printf "%d %.5f", $at["pairs"], $at["difference"] }' out)"
 must_have shipped/report.html '<dt>code</dt><dd>+1 -1 in train.py: linear decay</dd>'
 
 # ---- the night again, killed at random ----

@@ -48,6 +48,7 @@ must_run verify -C s
 must_have out '1 redacted row'
 must_have out 'whether redacted rows had the same cells apart from the secret'
 must_run verify -C s --head "$noted"
+must_have out '1 redacted row'
 must_run show 001 -C s
 must_have out XXXXXXXX
 must_run query -C s --param batch=9 --format tsv

@@ -345,4 +345,46 @@ must_have err 'results.tsv has lost rows at its end: .results.tsv.digests knows 
 cp sheet/results.tsv 'sheet/results (conflicted copy).tsv'
 must_run -C sheet verify
 must_have out 'note: results (conflicted copy).tsv: a second log'
+
+# A signature by an earlier version is not checked any more, and verify says so until its file is gone.
+echo '{"records": 4, "head": "00", "time": "t", "signature": "s"}' >merged/.results.tsv.signed
+run -C merged verify
+must_exit 1
+must_have out "signature: .results.tsv.signed: this version checks no signature of rows; give the 'head' of its last line to \
+'lineage verify --head', and remove the file"
+rm merged/.results.tsv.signed
+must_run -C merged verify
+
+# The recipe as the guide has it: sign, check, sign again, and refuse changed rows, another head and a store with faults.
+if command -v ssh-keygen >/dev/null; then
+    guide() { sed -n '/^## Sign/,/^## Remove/p' "$SOURCE/cli/man/operations.md" | awk -v n="$1" '/^```/ { k++; next } k == 2 * n - 1'; }
+    guide 1 >sign && guide 2 >check
+    must_equal 3 "$(wc -l <sign)" 'lines of the recipe'
+    by_guide() { (PATH="$(dirname "$LINEAGE"):$PATH" HOME="$scratch/signer" && export PATH HOME && cd signed && sh "../$1") >out 2>err; status=$?; }
+    mkdir -p signer/.ssh signed/runs && mv merged signed/runs/atpo
+    ssh-keygen -q -t ed25519 -N '' -f signer/.ssh/id_ed25519
+    by_guide sign
+    must_exit 0
+    by_guide check
+    must_exit 0
+    must_have out 'Good "lineage" signature for me'
+    must_run -C signed/runs/atpo append --status discard --core-metric 0.9
+    by_guide check
+    must_exit 0
+    cp signed/head.sig old.sig
+    by_guide sign
+    must_exit 0
+    cmp -s old.sig signed/head.sig && fail 'the second signature is that of the first head'
+    sed -i '3s/keep/discard/' signed/runs/atpo/results.tsv
+    run -C signed/runs/atpo rebuild --digests
+    by_guide check
+    must_exit 1
+    must_have out 'no record ends in the digest'
+    "$LINEAGE" -C signed/runs/atpo verify --digest >signed/head
+    by_guide check
+    [ "$status" -ne 0 ] || fail 'the signature of another head is accepted'
+    sed -i '3s/discard/keep/' signed/runs/atpo/results.tsv
+    by_guide sign
+    must_exit 1
+fi
 finish

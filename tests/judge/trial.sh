@@ -56,6 +56,12 @@ first=$(wc -l <requests)
 # What the judge wrote is kept with its flags.
 must_have store/judge-cache.jsonl '"analysis":["'
 must_have store/judge-cache.jsonl '"shown":{"task"'
+# The line of the guide prints what is there.
+if command -v jq >/dev/null; then
+    sed -n 's/runs\/hop/store/; /^jq -r/p' "$SOURCE/cli/man/judging.md" >guide.sh
+    sh guide.sh >out 2>err || fail "the line of the guide: $(cat err)"
+    must_equal "$(grep -c '"shown"' store/judge-cache.jsonl)" "$(grep -c "^[a-z]*$(printf '\t')[GBNU-]*$(printf '\t')" out)" 'attempts'
+fi
 
 # Repeating the trial gives the same answers without a request.
 must_run train judged.json -C store -q

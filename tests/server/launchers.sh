@@ -85,6 +85,13 @@ if [ -n "$sshd_at" ]; then
     for host in a b c; do ssh -n $host lineage night "$sweep" -C "$db" --worker >>ssh.out 2>>ssh.err & done; wait
     must_equal 9 "$(grep -c '	s x=' ssh.out)" "workers by ssh: $(grep -v "^  lineage render\|the night is done" ssh.err; cat ssh.out)"
     must_equal 3 "$(grep -o 'all 9 trials have their rows' ssh.err | wc -l)" 'all workers end well' # two may share a line
+    # The loop of the guide that leaves the workers alone, with the files and the store of this test: nothing is left to run.
+    sed -n '/^for host in a b c; do$/,/^done$/p' "$SOURCE/cli/man/machines.md" |
+        sed "s#sweep.json#$sweep#; s#postgres://[^ ]*#$db#; s#night-#$PWD/night-#" >loop
+    must_equal 3 "$(wc -l <loop)" 'lines of the loop'
+    . ./loop
+    ended() { [ "$(grep -l 'all 9 trials have their rows' night-a.log night-b.log night-c.log 2>/dev/null | wc -l)" -eq 3 ]; }
+    wait_for ended || fail "not all workers end well: $(cat night-?.log)"
 fi
 
 if command -v parallel >/dev/null && parallel --version 2>/dev/null | grep -q GNU; then

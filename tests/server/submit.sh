@@ -54,6 +54,15 @@ cp "$example/regression.json" .
 must_run night regression.json -C postgres://db.example/trials/regression --submit slurm --workers 8 --gpus 1 --scheduler-option --partition=gpu --print
 must_match_file "$example/regression.slurm.sh" out
 
+# The Job of the guide is JSON, and its workers get options that there are.
+sed -n '/^{"apiVersion"/,/^END$/p' "$SOURCE/cli/man/machines.md" | sed '$d' >job.json
+must_equal '["lineage","night","/sweep/sweep.json","-C","postgres://db/trials/atpo","--worker","--hours","11"]' \
+    "$(json spec.template.spec.containers.0.command job.json)" 'the command of the Job'
+must_run night --help
+must_have out --worker
+must_have out --hours
+must_equal 'sweep sweep' "$(json spec.template.spec.volumes.0.configMap.name job.json) $(sed -n 's/^kubectl create configmap \([a-z]*\) .*/\1/p' "$SOURCE/cli/man/machines.md")"
+
 # ---- the scheduler is missing ----
 
 mkdir -p bin

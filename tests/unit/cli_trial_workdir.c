@@ -90,8 +90,6 @@ DIR *__wrap_fdopendir(int fd)
     return __real_fdopendir(fd);
 }
 
-/* ---- */
-
 static size_t count(const char *dir, const char *prefix)
 {
     char **names = list_dir(dir, prefix);

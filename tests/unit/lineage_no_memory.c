@@ -195,8 +195,6 @@ static const struct {
     {"create", do_create},
 };
 
-/* ---- */
-
 static void put(const char *name, const char *text)
 {
     write_file(path_of(name), text, strlen(text));

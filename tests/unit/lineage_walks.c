@@ -450,7 +450,7 @@ static void conditions_without_a_common_trial_take_few_steps(void **state)
         remove_dir(dir);
     }
     for (enum question q = 0; q < N_QUESTIONS; q++)
-        if (steps[1][q] > steps[0][q] + steps[0][q] / 5)
+        if (steps[1][q] > steps[0][q] + steps[0][q] / 15)
             fail_msg("question %d takes %zu0 steps in %d rows and %zu0 in %d", (int)q, steps[0][q], LONG, steps[1][q], LONGER);
 }
 

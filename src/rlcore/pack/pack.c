@@ -278,8 +278,6 @@ static void rl_partition_run(struct rl_partition *p, size_t *items)
         continue;
 }
 
-/* ---- * pack.c: see rlcore/pack.h ---- */
-
 struct bins {
     size_t n;
     size_t *head, *tail, *count; /* per bin; lists of samples through next */

@@ -94,8 +94,6 @@ static size_t paired_adjust(struct lineage_variant *variants, size_t n, double c
     return tests;
 }
 
-/* ---- differences between variants and a baseline, seed by seed ---- */
-
 /* Computes the differences over the common seeds and returns their number; `seen` of both groups is sorted. *scale
  * becomes the largest score, which shows how large a difference rounding alone could make. */
 static size_t pair_up(const struct group *baseline, const struct group *g, double *differences, double *scale)

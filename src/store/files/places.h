@@ -16,6 +16,7 @@
 #define PLACE_UNDONE "results.tsv.undone" /* exists after rows were removed again that mirrors may have read */
 #define PLACE_DIGESTS ".results.tsv.digests" /* digests of the log's records */
 #define PLACE_REDACTED ".results.tsv.redacted" /* secrets that were taken out of rows and files */
+#define PLACE_SIGNED ".results.tsv.signed" /* signatures of earlier versions, which nothing checks */
 #define PLACE_CONFIG "lineage.json"
 #define PLACE_SERVER "server.json"       /* for a log on a server: its settings when last seen */
 #define PLACE_OUTBOX "outbox"            /* for a log on a server: trials that the server does not have yet */

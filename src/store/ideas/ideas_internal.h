@@ -1,4 +1,4 @@
-/* ideas_internal.h: the internals of a set of ideas. The first line of each file says what it does. */
+/* ideas_internal.h: the internals of a set of ideas. The comment at the top of each file says what it does. */
 #pragma once
 
 #include <lineage/ideas.h>

@@ -8,8 +8,7 @@
 #include "idea_tokens.h"
 #include "stated.h"
 
-/* ---- units of time and storage, and units that are only compared by their letters ---- */
-
+/* Units of time and storage. Others are only compared by their letters. */
 static const struct unit {
     const char *name;
     char dimension;

@@ -4,7 +4,7 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-/* ---- the changes and readings of a set in the form in which its trials keep them.
+/* The changes and readings of a set in the form in which its trials keep them.
  *
  * A log names the same settings and values again and again, so a trial keeps a change as three numbers, which become a struct again
  * only for the few trials that a question looks at.

@@ -2,9 +2,7 @@
 
 #include "literals.h"
 
-/* ---- the greedy algorithm of Myers on hashes of lines, with a limit ---- */
-
-/* The trace of the search takes EDITS_MAX squared integers, and a step visits every line at most once. */
+/* Limits of the greedy algorithm of Myers on hashes of lines: the trace of the search takes EDITS_MAX squared integers, and a step visits every line at most once. */
 enum { EDITS_MAX = 1000, STEPS_MAX = 40000000 };
 
 struct lines {

@@ -258,8 +258,6 @@ static void save(struct cache *c)
     }
 }
 
-/* ---- */
-
 static bool has_files(const struct lineage_store *store)
 {
     return fs_is_dir(store->dir_fd, PLACE_SNAPSHOTS) || fs_is_dir(store->dir_fd, PLACE_PROVENANCE) ||

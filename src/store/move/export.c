@@ -21,7 +21,7 @@ enum lineage_status lineage_store_wait(struct lineage_store *store, double secon
                                 : status;
 }
 
-/* ---- makes the log equal to a file.
+/* Makes the log equal to a file.
  *
  * append/import.c parses rows and formats them again. Here nothing is parsed, so that damaged records arrive unchanged.
  * Nothing is mended either, because a torn end of the log may be half of a record whose rest is in the file.

@@ -7,9 +7,7 @@
 #include "../clock.h"
 #include "../log/digest_chain.h"
 
-/* ---- compares the records with the digests that the server computed when they were added ---- */
-
-/* State of the comparison, from the end of the verified chain on. */
+/* State of the comparison of records with the digests that the server computed when they were added, from the end of the verified chain on. */
 struct comparing {
     struct log_digests *digests;
     struct digest_chain chain;

@@ -176,7 +176,7 @@ static enum lineage_status source_add_bits(struct source *source, struct mirror 
     return status;
 }
 
-/* ---- finds the trials that meet most of several conditions on parameters; among equals failures come first, then newer
+/* Finds the trials that meet most of several conditions on parameters; among equals failures come first, then newer
  * trials.
  *
  * The trials of each condition are walked from the newest to the oldest. Until the list is full, each trial that meets a

@@ -128,8 +128,6 @@ static enum lineage_status read_rows(struct report_load *load, struct lineage_bo
     return status;
 }
 
-/* ---- best.json ---- */
-
 static const char *keep_text(struct report_load *load, const char *text, bool *ok)
 {
     const char *out = arena_text(&load->arena, text, strlen(text));

@@ -335,8 +335,8 @@ static void check_killed_trials(struct verifying *v)
         closedir(list);
 }
 
-/* Reports what a kill left, which the next append removes. The copy of a running append is locked and is not
- * reported. */
+/* Reports what a kill left, which the next append removes, and what an earlier version left. The copy of a running append is
+ * locked and is not reported. */
 static void check_leftovers(struct verifying *v)
 {
     struct stat st;
@@ -344,6 +344,10 @@ static void check_leftovers(struct verifying *v)
     const char *name;
     if (fs_stat(v->store->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) == 0)
         found(v, "import", 0, "", "an append is under way or was cut off; the next one takes back what there is of it");
+    if (fs_stat(v->store->dir_fd, PLACE_SIGNED, AT_SYMLINK_NOFOLLOW, &st) == 0)
+        found(v, "signature", 0, "",
+              PLACE_SIGNED ": this version checks no signature of rows; give the 'head' of its last line to 'lineage verify"
+                           " --head', and remove the file");
     int fd = fs_open(v->store->dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     DIR *list = fd >= 0 ? fs_list(fd) : NULL;
     while (list && (name = fs_next(list)))

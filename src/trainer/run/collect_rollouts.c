@@ -87,9 +87,7 @@ static enum trainer_status prefix_values(struct run *run, int32_t iteration, con
     return status;
 }
 
-/* ---- remax's baseline: it subtracts the outcome of each question's greedy rollout (arXiv 2310.10505) ---- */
-
-/* Plays one greedy rollout of each question of the plan, and sets the baseline of the plan's rows, which begin at
+/* remax subtracts the outcome of each question's greedy rollout (arXiv 2310.10505). Plays one greedy rollout of each question of the plan, and sets the baseline of the plan's rows, which begin at
  * `first` in run->rollouts. job: the sampler's job for the rows themselves. Adds to *metrics.
  * A greedy rollout has its own random stream for the tool, as in an evaluation, which differs from those of all rows of
  * the group. */
