@@ -432,6 +432,14 @@ size_t metric_scan_match(const char *name, const char *text, size_t length, bool
     return *cut ? n + 3 : 0; /* both marks have three bytes */
 }
 
+/* Whether nothing is in front of the name but what a log puts there, which ends with such a sign. */
+static bool begins_sentence(const char *line, size_t at)
+{
+    while (at > 0 && is_blank(line[at - 1]))
+        at--;
+    return at == 0 || strchr("]:|>-", line[at - 1]);
+}
+
 /* Whether the words in front of the name say what is done, `Computing val_loss`: their dots lead to a duration or to how much is done. */
 static bool follows_an_action(const char *line, size_t name)
 {
@@ -449,8 +457,9 @@ static bool follows_an_action(const char *line, size_t name)
 
 /*
  * Moves over the dots that lead from the name at line[name..at) to its number, `loss........: 0.25` or `accuracy ...... 0.9`. Three dots may
- * end a sentence. Without a separator behind the dots a whole number may count something else, and one that does not end the line may be a
- * duration. Of two numbers, as Ipopt prints them scaled and unscaled, neither is meant.
+ * end a sentence. Without a separator behind the dots the name and the number have to be the whole line: behind other words, `Load loss.... 12.3`,
+ * or in front of a unit, it may be a duration, and a whole number may count something else. Of two numbers, as Ipopt prints them scaled and
+ * unscaled, neither is meant.
  */
 static size_t skip_leader(const char *line, size_t name, size_t at, size_t length)
 {
@@ -462,8 +471,9 @@ static size_t skip_leader(const char *line, size_t name, size_t at, size_t lengt
     const size_t number = skip_blanks(line, sign + separated, length), n = number_length(line + number, length - number),
                  next = skip_blanks(line, number + n, length);
     const bool ends = next == length || line[next] == '\r', alone = ends || !number_length(line + next, length - next);
-    const bool meant = separated ? alone : sign > end && ends && metric_scan_is_real(line + number, n);
-    return end - from >= LEADER_MIN && n && meant && !follows_an_action(line, name) ? sign : at;
+    const bool meant = separated ? alone && !follows_an_action(line, name)
+                                 : sign > end && ends && begins_sentence(line, name) && metric_scan_is_real(line + number, n);
+    return end - from >= LEADER_MIN && n && meant ? sign : at;
 }
 
 /* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
@@ -711,14 +721,6 @@ static size_t skip_signature(const char *line, size_t at, size_t length)
     return at < length && line[at] == '|' && memchr(line + at, ':', end - at) && begins_with(line, end, length, " = ") ? end : at;
 }
 
-/* Whether nothing is in front of the name but what a log puts there, which ends with such a sign. */
-static bool begins_sentence(const char *line, size_t at)
-{
-    while (at > 0 && is_blank(line[at - 1]))
-        at--;
-    return at == 0 || strchr("]:|>-", line[at - 1]);
-}
-
 /*
  * Moves from the end of the name at line[name..at) to its value. A quote, a remark, a separator and the name of a constructor may be between
  * them. A phrase may be only if the name `begins` its sentence: of `expected accuracy of the model: 0.5` it does not.
@@ -830,7 +832,8 @@ static size_t go_counts(const char *line, size_t length)
 {
     const size_t label = skip_blanks(line, 0, length), times = skip_blanks(line, skip_field(line, label, length), length),
                  first = skip_field(line, times, length);
-    if (!begins_with(line, label, length, "Benchmark") || first == times || first == length)
+    if (!begins_with(line, label, length, "Benchmark") || first == times || first == length ||
+        (line[label + 9] >= 'a' && line[label + 9] <= 'z')) /* `Benchmarking` */
         return 0;
     for (size_t at = times; at < first; at++)
         if (!is_digit(line[at]))
