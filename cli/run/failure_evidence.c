@@ -1238,6 +1238,15 @@ static void read_forms(struct found *found, struct lines *lines)
                              only_says_failed(found->what) || begins(found->what, "Error in rule ");
     if (worded ? !of_launcher : !is_near_end(lines, end.line))
         return;
+    for (size_t i = lines->n;
+         worded && i-- > end.line + 1;) { /* `AssertionError: ..` below `ERROR: the tool exited with code 1` */
+        const char *text = lines->at[i] + strcspn(lines->at[i], ":");
+        if (is_child_end(lines->at[i]) || !is_exception(lines->at[i]) || !has_name_of_exception(lines->at[i]) || strlen(text) < 3)
+            continue;
+        *found = (struct found){.strength = A_LINE, .line = i};
+        put_what(found, lines->at[i]);
+        return;
+    }
     lines->n = end.line;
     try_forms(&above, lines, &worded);
     lines->n = n;
