@@ -316,28 +316,21 @@ static bool run_shell(struct command_run *run, struct trial_outcome *outcome, co
 
 /*
  * A pipe such as `python train.py | tee log` ends with status 0 although the program died. The status decides, but the row
- * and standard error name the error. Returns whether the output ends with one.
+ * and standard error name the error; without a score, or before the last step that was announced, the trial has failed.
  */
-static bool note_last_words(struct command_run *run, const struct trial_outcome *outcome)
+static void judge_last_words(struct command_run *run, struct trial_outcome *outcome, const struct trial_results *results)
 {
+    const struct command_trial *t = run->trial;
     char text[TRIAL_EVIDENCE_MAX + 140];
     if (outcome->end != TRIAL_FINISHED || !outcome->last_words)
-        return false;
+        return;
     snprintf(run->last_words, sizeof run->last_words, "%s", outcome->evidence);
     snprintf(text, sizeof text,
              "the output ends with an error although the exit status is 0 (a pipe hides it, `set -o pipefail`, or a driver of "
              "trials): %s",
              outcome->evidence);
     cli_say(text);
-    return true;
-}
-
-/* After such words, a training without a score, which may be in a file, or before the last step that was announced, has failed. */
-static void judge_last_words(const struct command_run *run, struct trial_outcome *outcome, const struct trial_results *results)
-{
-    const struct command_trial *t = run->trial;
-    if (outcome->end != TRIAL_FINISHED || t->eval || t->sealed_eval ||
-        (results->score.present && !(results->steps > 0 && results->step < results->steps)))
+    if (t->eval || t->sealed_eval || (results->score.present && !(results->steps > 0 && results->step < results->steps)))
         return;
     outcome->end = TRIAL_FAILED;
     outcome->unexplained = true;
@@ -627,7 +620,7 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
         job.event = NULL; /* what the training prints does not count */
     if (!run_words(run, outcome, job, &(struct stage){t->argv, run->environment}, seed))
         return false;
-    const bool ends_with_error = note_last_words(run, outcome);
+    judge_last_words(run, outcome, results);
     judge_others(outcome, results);
     if ((t->eval || t->sealed_eval) && results->train_s < 0)
         run->train_s += outcome->total_s - before;
@@ -637,8 +630,6 @@ static bool run_seed(struct command_run *run, struct trial_outcome *outcome, str
     if (!is_disqualified(run, outcome) && !evaluate(run, outcome, seed))
         return false;
     read_files(run, outcome, results, &values, since);
-    if (ends_with_error)
-        judge_last_words(run, outcome, results);
     command_artifacts_judge(outcome, t, &values);
     return true;
 }
