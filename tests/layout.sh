@@ -1,6 +1,6 @@
 #!/bin/sh
 # layout.sh: the layout in schema/ARCHITECTURE.md is that of the table in tests/layering.sh and of the folders; every path and
-# function that the page names exists, and every option of the build is listed.
+# function that the page names exists, and every option of the build is listed. No test of the command has lines behind its end.
 #
 # usage: sh tests/layout.sh [ROOT]      (default: this checkout; exit status 0 if all agrees, else one line per difference)
 set -u
@@ -45,6 +45,13 @@ for name in $(grep -o '`[a-z0-9_/]*[.]c:[A-Za-z0-9_]*`' "$page" | tr -d '`' | so
     [ -f "$file" ] && grep -qE "^[a-z].*[ *]${name#*:}[(]" "$file" && continue
     differences=$((differences + 1))
     printf '%s: named in %s, and not there\n' "$name" "$page"
+done
+# `finish` ends a test of the command: what is behind it would never run.
+for path in $(git ls-files 'tests/cli/*.sh' 2>/dev/null); do
+    behind=$(sed -n '/^finish$/,$p' "$path" | sed 1d | grep -c .)
+    [ "$behind" -eq 0 ] && continue
+    differences=$((differences + 1))
+    printf '%s: %d lines behind `finish`, which never run\n' "$path" "$behind"
 done
 options=$(sed -n 's/^option(\(LINEAGE_[A-Z_]*\).*/\1/p; s/^set(\(LINEAGE_[A-Z_]*\) "".*/\1/p' CMakeLists.txt | sort)
 missing "an option of the build that $page does not list" "$options" "$(sed -n 's/^| `\(LINEAGE_[A-Z_]*\)` |.*/\1/p' "$page")"

@@ -412,6 +412,8 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
 
 /* ---- names ---- */
 
+/* What is between a name and its number is shorter. Each place of a line is searched so far, and the whole line would be too much. */
+enum { REMARK_BYTES = 200, PHRASE_BYTES = 80 };
 enum { CUT_BYTES = 8 }; /* of a name that was cut off, at least this much must be left */
 enum { LEADER_MIN = 4 };
 
@@ -430,11 +432,36 @@ size_t metric_scan_match(const char *name, const char *text, size_t length, bool
     return *cut ? n + 3 : 0; /* both marks have three bytes */
 }
 
+/* Whether nothing is in front of the name but what a log puts there, which ends with such a sign. */
+static bool begins_sentence(const char *line, size_t at)
+{
+    while (at > 0 && is_blank(line[at - 1]))
+        at--;
+    return at == 0 || strchr("]:|>-", line[at - 1]);
+}
+
+/* Whether the words in front of the name say what is done, `Computing val_loss`: their dots lead to a duration or to how much is done. */
+static bool follows_an_action(const char *line, size_t name)
+{
+    bool follows = false;
+    for (size_t end = name, from; end > 0 && name - end < PHRASE_BYTES && !strchr(":|]=", line[end - 1]) && !follows;
+         end = from) {
+        from = end - 1;
+        while (is_word(line[end - 1]) && from > 0 && is_word(line[from - 1]))
+            from--;
+        follows = end - from > 4 && strncasecmp(line + end - 3, "ing", 3) == 0 &&
+                  (end - from != 8 || strncasecmp(line + from, "training", 8) != 0);
+    }
+    return follows;
+}
+
 /*
- * Moves over the dots that lead to a number, `loss........: 0.25` or `accuracy ...... 0.9`. Three dots may end a sentence, without a separator
- * behind the dots a whole number may count something else, and of two numbers, as Ipopt prints them scaled and unscaled, neither is meant.
+ * Moves over the dots that lead from the name at line[name..at) to its number, `loss........: 0.25` or `accuracy ...... 0.9`. Three dots may
+ * end a sentence. Without a separator behind the dots the name and the number have to be the whole line: behind other words, `Load loss.... 12.3`,
+ * or in front of a unit, it may be a duration, and a whole number may count something else. Of two numbers, as Ipopt prints them scaled and
+ * unscaled, neither is meant.
  */
-static size_t skip_leader(const char *line, size_t at, size_t length)
+static size_t skip_leader(const char *line, size_t name, size_t at, size_t length)
 {
     size_t from = skip_blanks(line, at, length), end = from;
     while (end < length && line[end] == '.')
@@ -443,15 +470,17 @@ static size_t skip_leader(const char *line, size_t at, size_t length)
     const bool separated = sign < length && (line[sign] == ':' || line[sign] == '=');
     const size_t number = skip_blanks(line, sign + separated, length), n = number_length(line + number, length - number),
                  next = skip_blanks(line, number + n, length);
-    const bool apart = separated || sign > end, alone = next == length || !number_length(line + next, length - next);
-    return end - from >= LEADER_MIN && n && apart && alone && (separated || metric_scan_is_real(line + number, n)) ? sign : at;
+    const bool ends = next == length || line[next] == '\r', alone = ends || !number_length(line + next, length - next);
+    const bool meant = separated ? alone && !follows_an_action(line, name)
+                                 : sign > end && ends && begins_sentence(line, name) && metric_scan_is_real(line + number, n);
+    return end - from >= LEADER_MIN && n && meant ? sign : at;
 }
 
 /* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
 static size_t match_name(const char *name, const char *line, size_t at, size_t length, bool *cut)
 {
     size_t n = metric_scan_match(name, line + at, length - at, cut);
-    return n && !*cut && at + n < length && joins(line[at + n]) && skip_leader(line, at + n, length) == at + n ? 0 : n;
+    return n && !*cut && at + n < length && joins(line[at + n]) && skip_leader(line, at, at + n, length) == at + n ? 0 : n;
 }
 
 /* Returns the index of the longest name that occurs at line[at], or n_names. */
@@ -471,9 +500,6 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
     }
     return best;
 }
-
-/* What is between a name and its number is shorter. Each place of a line is searched so far, and the whole line would be too much. */
-enum { REMARK_BYTES = 200, PHRASE_BYTES = 80 };
 
 /*
  * Moves over `(mean ± σ)`, over `[4]` values or `[96-100]`, and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
@@ -696,15 +722,16 @@ static size_t skip_signature(const char *line, size_t at, size_t length)
 }
 
 /*
- * Moves from the end of a name to its value. A quote, a remark, a separator and the name of a constructor may be between
+ * Moves from the end of the name at line[name..at) to its value. A quote, a remark, a separator and the name of a constructor may be between
  * them. A phrase may be only if the name `begins` its sentence: of `expected accuracy of the model: 0.5` it does not.
  */
-static size_t skip_separator(struct metric_found *found, const char *line, size_t at, size_t length, bool sentences, bool begins)
+static size_t skip_separator(struct metric_found *found, const char *line, size_t name, size_t at, size_t length, bool sentences)
 {
+    const bool begins = begins_sentence(line, name);
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
-    at = skip_signature(line, skip_leader(line, at, length), length);
+    at = skip_signature(line, skip_leader(line, name, at, length), length);
     if (at < length && line[at] == ')' &&
         begins_with(line, at, length, ") @[")) /* the short name: `Average Precision  (AP) @[` */
         at++;
@@ -738,14 +765,6 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
         return number ? (size_t)(number - line) + 6 : at;
     }
     return metric_scan_call(line, at, length);
-}
-
-/* Whether nothing is in front of the name but what a log puts there, which ends with such a sign. */
-static bool begins_sentence(const char *line, size_t at)
-{
-    while (at > 0 && is_blank(line[at - 1]))
-        at--;
-    return at == 0 || strchr("]:|>-", line[at - 1]);
 }
 
 /* Sets the word that is one blank in front of the name. Numbers, the levels of logs and words of a sentence are none. */
@@ -797,57 +816,52 @@ static bool read_before(struct metric_found *found, const char *line, size_t at,
 
 /* ---- numbers in front of their names ---- */
 
-/* Where the cell begins that ends there: behind a tab or two blanks. */
-static size_t cell_begin(const char *line, size_t end)
+static size_t skip_field(const char *line, size_t at, size_t length)
 {
-    while (end > 0 && line[end - 1] != '\t' && !(end > 1 && line[end - 1] == ' ' && line[end - 2] == ' '))
-        end--;
-    return end;
-}
-
-/* Returns where the name of the cell begins if it is a number, a blank and a word; 0 if it is not. */
-static size_t counted_name(const char *line, size_t from, size_t end)
-{
-    const size_t n = number_length(line + from, end - from), name = from + n + 1;
-    if (!n || name >= end || line[name - 1] != ' ' || !is_word(line[name]) || is_digit(line[name]))
-        return 0;
-    return memchr(line + name, ' ', end - name) ? 0 : name;
-}
-
-static size_t without_blanks(const char *line, size_t length)
-{
-    while (length > 0 && (is_blank(line[length - 1]) || line[length - 1] == '\r'))
-        length--;
-    return length;
+    while (at < length && !is_blank(line[at]) && line[at] != '\r')
+        at++;
+    return at;
 }
 
 /*
- * Whether the line ends with numbers and their units, as `go test -bench` prints them: `2920 ns/op   0.25 loss   0 allocs/op`. Of a single
- * one the unit must be a quotient, because `5 loss` may be a count.
+ * Returns where the first number with its unit begins if the whole line is a result of `go test -bench`, `BenchmarkA-2   500   2920 ns/op
+ * 0.25 loss`: the benchmark, how often it ran, and numbers, each with its unit. Returns 0 if it is not. In lines of another form a number in
+ * front of a name may be that of the name before it, `step   100 loss   0.25`.
  */
-static bool ends_with_counts(const char *line, size_t length)
+static size_t go_counts(const char *line, size_t length)
 {
-    const size_t end = without_blanks(line, length), last = cell_begin(line, end), name = counted_name(line, last, end),
-                 before = without_blanks(line, last);
-    return name && before && (memchr(line + name, '/', end - name) || counted_name(line, cell_begin(line, before), before));
+    const size_t label = skip_blanks(line, 0, length), times = skip_blanks(line, skip_field(line, label, length), length),
+                 first = skip_field(line, times, length);
+    if (!begins_with(line, label, length, "Benchmark") || first == times || first == length ||
+        (line[label + 9] >= 'a' && line[label + 9] <= 'z')) /* `Benchmarking` */
+        return 0;
+    for (size_t at = times; at < first; at++)
+        if (!is_digit(line[at]))
+            return 0;
+    size_t at = skip_blanks(line, first, length), n_pairs = 0;
+    for (; at < length && line[at] != '\r'; n_pairs++) {
+        const size_t end = skip_field(line, at, length), unit = skip_blanks(line, end, length);
+        if (number_length(line + at, length - at) != end - at || unit == length || line[unit] == '\r' || is_digit(line[unit]))
+            return 0;
+        at = skip_blanks(line, skip_field(line, unit, length), length);
+    }
+    return n_pairs ? first : 0;
 }
 
-/* Reads the number in front of the name at line[at..end) if both fill a cell. The first cell says what was measured. */
+/* Reads the number in front of the unit at line[at..end). The benchmark in the first cell says what was measured. */
 static bool read_counted(struct metric_found *found, const char *line, size_t at, size_t end, size_t length)
 {
-    const size_t from = cell_begin(line, at), label = skip_blanks(line, 0, length);
-    size_t close, label_end = label;
-    const bool fills =
-        end == length || line[end] == '\t' || begins_with(line, end, length, "  ") || without_blanks(line, length) == end;
-    if (!fills || counted_name(line, from, end) != at || !read_number(found, line, from, length, &close))
+    size_t number = at, close;
+    while (number > 0 && is_blank(line[number - 1]))
+        number--;
+    const bool apart = number < at;
+    while (number > 0 && !is_blank(line[number - 1]))
+        number--;
+    if (!apart || skip_field(line, at, length) != end || !read_number(found, line, number, at, &close))
         return false;
-    while (label_end < from && !is_blank(line[label_end]))
-        label_end++;
     found->counted = true;
-    if (label < from && !is_digit(line[label])) {
-        found->condition = line + label;
-        found->condition_length = label_end - label;
-    }
+    found->condition = line + skip_blanks(line, 0, length);
+    found->condition_length = skip_field(line, (size_t)(found->condition - line), length) - (size_t)(found->condition - line);
     return true;
 }
 
@@ -855,8 +869,9 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
                          void *context)
 {
     size_t reported = 0;
-    const bool counts = query->n_names && ends_with_counts(line, length);
-    for (size_t at = 0; at < length; at++) {
+    const size_t counts = query->n_names ? go_counts(line, length) : 0;
+    /* In front of the counts is the benchmark, whose name may have a setting: BenchmarkA/loss=0.5-2. */
+    for (size_t at = counts; at < length; at++) {
         size_t bytes;
         bool cut;
         if (at > 0 && joins(line[at - 1]))
@@ -870,13 +885,15 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
         if (at > 1 && line[at - 2] == '(' && memchr("'\"", line[at - 1], 2) &&
             begins_with(line, end, length, (char[3]){line[at - 1], ','}))
             end += 2; /* ('average_loss', 0.2), as Python prints the items of a dictionary */
-        if (counts && read_counted(&found, line, at, end, length)) {
-            report(context, &found);
-            reported++;
+        if (counts) {
+            if (read_counted(&found, line, at, end, length)) {
+                report(context, &found);
+                reported++;
+            }
             at = end - 1;
             continue;
         }
-        size_t number = skip_separator(&found, line, end, length, query->sentences, begins_sentence(line, at));
+        size_t number = skip_separator(&found, line, at, end, length, query->sentences);
         find_before(&found, line, at, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);

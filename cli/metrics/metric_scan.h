@@ -80,7 +80,7 @@ struct metric_found {
     bool by_verb;      /* the name and the number are in a sentence, or the number is first */
     bool by_phrase;    /* the sentence says what the name is of, and the words may belong to it: `loss on test set: 0.5` */
     bool number_first; /* `0.5 = loss` */
-    bool counted;      /* `2920 ns/op`, the whole of a cell */
+    bool counted;      /* `2920 ns/op` of a benchmark in Go */
     const char *condition; /* `@[ IoU=0.50:0.95 | area=all ]` of COCO, or `(0.50)` at the name .. */
     size_t condition_length; /* .. 0: none */
     const char *before; /* the word in front of the name, which may make it another one: `Adj.` of `Adj. R-squared` */

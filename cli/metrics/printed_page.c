@@ -452,9 +452,8 @@ static bool is_word_of(const char *const *words, const char *label, size_t lengt
     return is;
 }
 
-/* The labels of rows that sum up the others, of which nobody asks then, and of the row of the last step. */
+/* The labels of rows that sum up the others, of which nobody asks then. */
 static const char *const totals[] = {"all", "overall", "total", "mean", "average", NULL};
-static const char *const last_rows[] = {"final", "last", "end", NULL};
 static const char numbered[] = "0"; /* stands for the label of rows that begin with a number */
 
 static bool is_index(const char *cell, size_t length)
@@ -492,7 +491,7 @@ static bool is_other_row(struct printed_page *page, const char *label, size_t le
             strcpy(page->label, numbered);
         return false;
     }
-    if (strcmp(page->label, numbered) == 0 && is_word_of(last_rows, label, length)) { /* behind the rows of the steps */
+    if (strcmp(page->label, numbered) == 0 && length == 5 && strncasecmp(label, "final", 5) == 0) { /* of the last step */
         *later = true;
         return false;
     }

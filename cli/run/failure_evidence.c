@@ -442,6 +442,18 @@ static bool is_exception(const char *line)
     return n > 0 && (isalpha((unsigned char)*at) || *at == '_') && (!at[n] || at[n] == ':');
 }
 
+/* Whether the name in front of the colon is one that exceptions have: `ValueError: ..`, and not `reward: ..`. */
+static bool has_name_of_exception(const char *line)
+{
+    static const char *const ends[] = {"Error", "Exception", "Interrupt", "Exit", "Warning"};
+    const char *at = unindented(line);
+    const size_t n = strcspn(at, ":(");
+    bool has = false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        has = has || (n >= strlen(ends[i]) && begins(at + n - strlen(ends[i]), ends[i]));
+    return has;
+}
+
 static bool ends_with_colon(const char *line)
 {
     size_t n = strlen(line);
@@ -563,8 +575,8 @@ static bool read_cell(struct found *found, const struct lines *lines, size_t *i)
 static bool read_box(struct found *found, const struct lines *lines, size_t *i)
 {
     static const char corner[] = "\xe2\x95\xad", end[] = "\xe2\x95\xb0";
-    bool own = false;
-    const bool cut = *i == 0 && lines->boxed[0] == 1; /* a box may be longer than what is read */
+    bool own = false, framed = false;
+    const bool cut = *i == 0 && lines->boxed[0] == 1; /* a box may be longer than what is read; other boxes hold results */
     if (!cut && (!begins(unindented(lines->at[*i]), corner) || !is_header(lines->at[*i])))
         return false;
     for (size_t k = *i + 1; k < lines->n; k++) {
@@ -572,15 +584,17 @@ static bool read_box(struct found *found, const struct lines *lines, size_t *i)
         if (begins(unindented(line), end)) {
             while (++k < lines->n && !*unindented(lines->at[k]))
                 continue;
-            if (k == lines->n || !is_exception(lines->at[k]))
+            if (k == lines->n || !is_exception(lines->at[k]) || (cut && !(framed && has_name_of_exception(lines->at[k]))))
                 return false;
             put_exception(found, lines, k);
             *i = k;
             return true;
         }
         struct found place;
-        if (lines->boxed[k] && in && isdigit((unsigned char)in[-1]) && find_place(&place, line) == in &&
-            (!own || !is_of_library(line, (size_t)(in - line)))) {
+        if (!lines->boxed[k] || !in || !isdigit((unsigned char)in[-1]) || find_place(&place, line) != in)
+            continue;
+        framed = true;
+        if (!own || !is_of_library(line, (size_t)(in - line))) {
             own = !is_of_library(line, (size_t)(in - line));
             memcpy(found->where, place.where, sizeof place.where);
         }
@@ -871,7 +885,9 @@ static long status_of_child(const char *line)
         }
         char *end;
         const long status = strtol(number, &end, 10);
-        if (end != number && status && status > -65 && status < 256 && !isalnum((unsigned char)*end) &&
+        const bool counts = *end == ' ' && isalpha((unsigned char)end[1]) && /* `returned 200 results`, `exited with 3 errors` */
+                            (begins(number - strlen("ed "), "ed ") || begins(number - strlen("with "), "with "));
+        if (end != number && status && status > -65 && status < 256 && !isalnum((unsigned char)*end) && !counts &&
             !(*end == '.' && isdigit((unsigned char)end[1])))
             return status;
     }
@@ -958,15 +974,43 @@ static bool find_launcher(struct found *found, const struct lines *lines)
     return false;
 }
 
+static bool is_child_end(const char *line)
+{
+    return is_of_make(line) || (status_of_child(line) && !is_warning(line, NULL));
+}
+
 /*
- * The first line of those at the end in which launchers say how their command ended: `nox > Command .. failed with exit code -9`,
- * `py: exit 1 (0.23 seconds) ..`, `make: *** [Makefile:2: train] Error 7`. Steps below it show that the program went on.
+ * Whether all that the line says is that what a launcher ran has failed: `Step start (task-id 1) failed.`, `nox > Session train failed.`,
+ * `evaluation failed :(` of tox. A check or an assertion of the program itself that failed says more.
+ */
+static bool only_says_failed(const char *line)
+{
+    static const char *const kinds[] = {"Step ", "Task ", "Workflow ", "Job ", "Session ", "Stage ", "Pipeline "};
+    const char *at = unindented(line);
+    at += begins(at, "nox > ") ? strlen("nox > ") : 0;
+    bool says = begins(at, "evaluation failed :(");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !says; i++) {
+        const char *rest = begins(at, kinds[i]) ? at + strlen(kinds[i]) : "";
+        if (*rest && !begins(rest, "failed")) { /* its name, and its number in brackets */
+            rest += strcspn(rest, " ");
+            rest += begins(rest, " (") ? strcspn(rest, ")") + 1 : 0;
+            rest = unindented(rest);
+        }
+        says = begins(rest, "failed") && strspn(rest + strlen("failed"), ". ") == strlen(rest + strlen("failed"));
+    }
+    return says;
+}
+
+/*
+ * The first line of those near the end in which launchers say how their command ended: `nox > Command .. failed with exit code -9`,
+ * `py: exit 1 (0.23 seconds) ..`, `make: *** [Makefile:2: train] Error 7`. Steps below it show that the program went on, and lines in between
+ * that it was another command.
  */
 static bool find_child_end(struct found *found, const struct lines *lines)
 {
     size_t at = lines->n;
-    for (size_t i = lines->n; i-- > 0 && lines->n - i < CLOSING_MAX && !lines->progress[i];)
-        if (is_of_make(lines->at[i]) || (status_of_child(lines->at[i]) && !is_warning(lines->at[i], NULL)))
+    for (size_t i = lines->n; i-- > 0 && lines->n - i < CLOSING_MAX && (at == lines->n || at - i < FEW) && !lines->progress[i];)
+        if (is_child_end(lines->at[i]))
             at = i;
     if (at == lines->n)
         return false;
@@ -1177,7 +1221,10 @@ static void try_forms(struct found *found, const struct lines *lines, bool *word
         }
 }
 
-/* Reads the forms in the lines of one process. What its program said counts for more than what its launcher says about its end. */
+/*
+ * Reads the forms in the lines of one process. What its program said counts for more than what its launcher says about its end. What is
+ * reported below a command that failed in passing, `git failed with exit code 128`, ended the program.
+ */
 static void read_forms(struct found *found, struct lines *lines)
 {
     struct found end = {.what = ""}, above = {.what = ""};
@@ -1186,6 +1233,20 @@ static void read_forms(struct found *found, struct lines *lines)
     try_forms(found, lines, &worded);
     if ((found->strength != NOTHING && !worded) || !find_child_end(&end, lines) || (worded && found->line < end.line))
         return;
+    const char *line = lines->at[found->line];
+    const bool of_launcher = (is_child_end(line) && (found->line == end.line || !has_name_of_exception(line))) ||
+                             only_says_failed(found->what) || begins(found->what, "Error in rule ");
+    if (worded ? !of_launcher : !is_near_end(lines, end.line))
+        return;
+    for (size_t i = lines->n;
+         worded && i-- > end.line + 1;) { /* `AssertionError: ..` below `ERROR: the tool exited with code 1` */
+        const char *text = lines->at[i] + strcspn(lines->at[i], ":");
+        if (is_child_end(lines->at[i]) || !is_exception(lines->at[i]) || !has_name_of_exception(lines->at[i]) || strlen(text) < 3)
+            continue;
+        *found = (struct found){.strength = A_LINE, .line = i};
+        put_what(found, lines->at[i]);
+        return;
+    }
     lines->n = end.line;
     try_forms(&above, lines, &worded);
     lines->n = n;
@@ -1253,10 +1314,13 @@ static void read_sources(struct found *found, const struct lines *lines, struct 
         of_source(part, lines, i);
         read_forms(&next, part);
         named = rank >= 0 && next.strength && is_rank(lines, i, rank);
-        if (next.strength > best.strength || (named && next.strength == best.strength))
+        if ((next.strength > best.strength && (next.strength != A_LAUNCHER || named)) ||
+            (named && next.strength == best.strength))
             best = next, source = i;
     }
-    if (best.strength == A_REPORT || (best.strength == A_LINE && found->strength == NOTHING)) {
+    const bool no_reason =
+        found->strength == NOTHING || (found->strength == A_LAUNCHER && rank < 0 && !named_signal(found->what));
+    if (best.strength == A_REPORT || (best.strength == A_LINE && no_reason)) {
         *found = best;
         of = source;
     }
@@ -1299,15 +1363,6 @@ static bool is_overruled(struct found *later, const struct found *found, const s
         return true;
     }
     return false;
-}
-
-/* `Step start (task-id 1) failed.`, `Workflow failed`: that it failed is all that it says. */
-static bool only_says_failed(const char *what)
-{
-    static const char failed[] = " failed";
-    size_t n = strlen(what);
-    n -= n && what[n - 1] == '.';
-    return n >= sizeof failed && !strpbrk(what, ":'`\"") && strncmp(what + n - sizeof failed + 1, failed, sizeof failed - 1) == 0;
 }
 
 static void judge(struct trial_outcome *outcome, struct found *found, const struct lines *lines)
@@ -1353,8 +1408,8 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
 }
 
 /*
- * Whether one of the last lines says that what the program drove failed, which is how Ray Tune ends with status 0 after all its trials died:
- * `ERROR tune.py:1035 -- Trials did not complete: [train_1, train_2]`.
+ * Whether one of the last lines says that trials failed, which is how Ray Tune ends with status 0 after all its trials died:
+ * `ERROR tune.py:1035 -- Trials did not complete: [train_1, train_2]`. A rollout that `did not complete in time` may be skipped.
  */
 static bool gives_up(const struct found *found, const struct lines *lines)
 {
@@ -1362,8 +1417,7 @@ static bool gives_up(const struct found *found, const struct lines *lines)
     bool gives = false;
     for (size_t i = lines->n; i-- > found->line + 1 && rest < FEW && !gives;) {
         rest += *unindented(lines->at[i]) != '\0';
-        gives =
-            (strstr(lines->at[i], "ERROR") || begins_with_error(lines->at[i])) && strcasestr(lines->at[i], "did not complete");
+        gives = strstr(lines->at[i], "Trials did not complete: [");
     }
     return gives;
 }

@@ -306,9 +306,6 @@ why go 'panic: assignment to entry in nil map (a.go:6)'
 printf 'nothing of it\n' >other.txt
 run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
-[ $n -gt 50 ] || fail "only $n values"
-[ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
-finish
 # NLTK 3.10's MaxentClassifier: the row behind those of the steps is that of the last one. A mean is not.
 printf '  Iteration  Log Likelihood  Accuracy\n  ------------------------------\n  1  -0.69  0.333\n  2  -0.47  0.667\n  Final  -0.24  1.000\n' >maxent
 gives Accuracy 1.0 'labels count up' <maxent
@@ -330,7 +327,36 @@ gives allocs/op 1.0 '' <bench
 printf 'BenchmarkA-2  \t  379717\t  2920 ns/op\nBenchmarkA-2  \t  379717\t  2910 ns/op\n' | gives ns/op 2910.0 ''
 printf 'BenchmarkA-2  \t  379717\t  2920 ns/op\nBenchmarkB-2  \t  379717\t  2910 ns/op\n' | gives ns/op 2920.0 'rows with different labels'
 printf 'epoch   5 loss   0.4\n' | gives loss 0.4 ''
+# Numbers of padded lines belong to the name in front of them.
+printf 'step    100 loss   0.2000   812.3 it/s\nstep    200 loss   0.1500   812.3 it/s\n' | gives loss 0.15 ''
+printf 'step    100 loss   0.2500 lr  1.0e-03   812.3 it/s\n' | gives lr 0.001 ''
+for metric in 'loss 0.25' 'acc 0.9'; do
+    printf 'step  100 loss  0.25 acc  0.9 time  3 s\n' | gives "${metric% *}" "${metric#* }" ''
+done
+printf 'Epoch    3 train_loss   0.1234 val_loss   0.2345 lr   1e-3 eta  4 min\n' | gives val_loss 0.2345 ''
+printf 'step\t100 loss\t0.25 acc\t0.5\t80 tok/s\n' | gives loss 0.25 ''
+printf 'iter  100 loss  0.25, acc  0.5,  80 tok/s\n' | gives loss 0.25 ''
+printf 'BenchmarkA/loss=0.5-2   \t  379717\t      2920 ns/op\t         0.2500 loss\n' | gives loss 0.25 ''
+printf 'Benchmarking   100   0.5 loss   9 acc\n' | gives acc '' 'looked for `acc`'
+printf 'BenchmarkA/loss=0.5-2   \t  379717\t      2920 ns/op\n' | gives loss '' 'looked for `loss`'
 printf 'loss 0.4  12 ms/step\n' | gives loss 0.4 ''
 # console.table of Node 20 and tinybench 6 quotes texts.
 printf "│ (index) │ Latency avg (ns)  │ Samples │\n├─────────┼───────────────────┼─────────┤\n│ 0       │ '1518.3 ± 48.85%%' │ 38018   │\n" |
     gives 'Latency avg (ns)' 1518.3 ''
+# A row with the label `end` or `last` may hold something else than the last step.
+printf 'step,loss\n1,0.5\n2,0.4\nend,9.9\n' | gives loss 0.4 ''
+printf 'step,loss\n1,0.5\n2,0.4\nlast,9.9\n' | gives loss 0.4 ''
+# Dots that show that something is at work lead to how long it took, or how much is done.
+printf 'Computing val_loss.... 12.3 s\n' | gives val_loss '' 'looked for `val_loss`'
+printf 'Evaluating accuracy..... 0.53s\n' | gives accuracy '' 'looked for `accuracy`'
+printf 'computing loss....... 0.25s\nloss: 0.5\n' | gives loss 0.5 ''
+printf 'Evaluating accuracy.....: 100%%\naccuracy 0.5\n' | gives accuracy 0.5 ''
+printf 'Evaluating the accuracy..... 0.53\n' | gives accuracy '' 'looked for `accuracy`'
+printf 'Load loss..... 0.53\n' | gives loss '' 'looked for `loss`'
+printf 'INFO: val_loss..... 0.53\n' | gives val_loss 0.53 ''
+printf 'val_loss..... 0.53s\n' | gives val_loss '' 'looked for `val_loss`'
+printf 'Training loss.....: 0.5\n' | gives loss 0.5 ''
+printf 'Running loss.....: 0.5\n' | gives 'running loss' 0.5 ''
+[ $n -gt 50 ] || fail "only $n values"
+[ "$(find "$SOURCE/tests/real" -name 'run_*.py' | wc -l)" -eq "$(find "$SOURCE/fixtures/real" -name right.tsv | wc -l)" ] || fail 'a script has no files'
+finish

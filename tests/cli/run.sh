@@ -171,6 +171,15 @@ ends crash 'ValueError: no rows (t.py:2), left with exit status 1' -- sh -c 'cat
 printf '\nTrial t_1 errored after 0 iterations.\nTrial status: 2 ERROR\na\nb\nc\nd\n2026-11-30 15:42:28,086\tERROR tune.py:1035 -- Trials did not complete: [t_0, t_1]\n' |
     cat dies - >tune
 ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat tune >&2'
+# What was skipped does not make a trial fail, and a box may hold results.
+printf 'a\nb\nc\nd\nERROR rollout 3 did not complete in time, skipped\n' | cat dies - >skips
+ends harness_abort 'and its output has an error: ValueError: reward' -- sh -c 'cat skips >&2'
+# A file of scores grows with each step, so a score in it does not say that a training which ends with an error had finished.
+printf 'step,score\n1,0.5\n' >scores
+run run -C score-in-file --direction lower -q --metric-file score=metrics.csv -- sh -c 'cp scores metrics.csv; cat dies'
+must_equal 'crash ' "$(field score-in-file 9) $(field score-in-file 10)"
+sed 's/ValueError.*/Finished/' box >results
+ends crash 'exit status 1 and did not say why' -- sh -c 'cat results; exit 1'
 ends crash 'is empty (t.py:2)' -- sh -c 'echo "{\"step\": 1, \"steps\": 9, \"score\": 1}" >"$LINEAGE_EVENTS"; cat dies; sleep 0.1'
 must_run query -C e --status crash --format json
 must_have out '"cause": "code"'
