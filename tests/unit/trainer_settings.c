@@ -109,7 +109,7 @@ static void settings_that_nothing_reads_are_refused(void **state)
         {"{'dppo': {'mask_low': 0.1}}", "needs loss.name dppo", "{'dppo': {'mask_low': 0.1}, 'loss': {'name': 'dppo'}}"},
         {"{'ipo': {'threshold': 0.2}, 'loss': {'name': 'dppo'}}", "needs loss.name ipo",
          "{'ipo': {'threshold': 0.2}, 'loss': {'name': 'ipo'}}"},
-        {"{'loss': {'kl_tau': 0}}", "needs loss.name dppo or ipo", "{'loss': {'kl_tau': 0, 'name': 'ipo'}}"},
+        {"{'sampler_kl': {'tau': 0}}", "needs loss.name dppo or ipo", "{'sampler_kl': {'tau': 0}, 'loss': {'name': 'ipo'}}"},
         {"{'dro': {'beta': 0.5}}", "needs loss.name dro", "{'dro': {'beta': 0.5}, 'loss': {'name': 'dro'}}"},
         {"{'vespo': {'k_neg': 0.5}}", "needs loss.name vespo", "{'vespo': {'k_neg': 0.5}, 'loss': {'name': 'vespo'}}"},
         {"{'loss': {'name': 'luspo', 'aggregation': 'seq-mean-token-mean'}}",
@@ -225,6 +225,26 @@ static void a_warm_start_is_not_named_without_one(void **state)
     assert_true(named);
 }
 
+/* ipo's bound is named at its default, too, which has changed; no other loss has it. */
+static void note_bound(void *context, const struct trainer_setting *setting)
+{
+    bool *named = context;
+    *named = *named || (setting->named && strcmp(setting->path, "ipo.threshold") == 0);
+}
+
+static void a_changed_default_is_named(void **state)
+{
+    struct trainer_recipe recipe;
+    bool named = false;
+    (void)state;
+    assert_int_equal(parse(&recipe, "{}", NULL), TRAINER_OK);
+    trainer_recipe_settings(&recipe, note_bound, &named);
+    assert_false(named);
+    assert_int_equal(parse(&recipe, "{'loss': {'name': 'ipo'}}", NULL), TRAINER_OK);
+    trainer_recipe_settings(&recipe, note_bound, &named);
+    assert_true(named);
+}
+
 /* Every condition says what it needs, and holds in some recipe: the paths of the table are complete. */
 static void every_field_says_what_it_needs(void **state)
 {
@@ -267,7 +287,7 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'loss': {'aggregation': 'prompt_mean'}}", "no aggregation has a mean per question"},
         {"{'kl': {'estimator': 'low_var_kl'}}", "there is kl.estimator k3"},
         /* settings with the name of ours and another meaning */
-        {"{'epsilon': 0.2}", "must be a number from 0 to 0.1 (TRL's epsilon is loss.clip_low)"},
+        {"{'epsilon': 1.2}", "must be a number from 0 to 1 (TRL's epsilon is loss.clip_low)"},
         {"{'beta': 0.04}", "(TRL's beta is loss.kl_coef)"},
         /* like none: naming the nearest of all would be misleading */
         {"{'zzz_of_nobody': 8}", "unknown key \"zzz_of_nobody\"; no setting has a name like it"},
@@ -539,6 +559,7 @@ int main(void)
         cmocka_unit_test(changes_are_refused_at_their_defaults_too),
         cmocka_unit_test(recorded_recipes_are_accepted),
         cmocka_unit_test(a_warm_start_is_not_named_without_one),
+        cmocka_unit_test(a_changed_default_is_named),
         cmocka_unit_test(every_field_says_what_it_needs),
         cmocka_unit_test(names_of_other_trainers_are_known),
         cmocka_unit_test(names_of_other_trainers_lead_to_settings),

@@ -183,6 +183,20 @@ static void a_parent_comes_before_its_child(void **state)
 
 /* ---- keys ---- */
 
+/*
+ * Keys that an earlier version gave. A new setting must not change the text of recipes without it, or every night is repeated.
+ * The bound of ipo is the exception: its default was 0.2.
+ */
+static void keys_are_those_of_earlier_versions(void **state)
+{
+    (void)state;
+    assert_true(key_of("{'trials': [{'name': 'a'}]}", 0) == 0x44202f2afff9532d);
+    assert_true(key_of("{'trials': [{'name': 'a', 'loss': {'name': 'dppo'}}]}", 0) == 0x8c2f6c2f6ae162ae);
+    uint64_t ipo = key_of("{'trials': [{'name': 'a', 'loss': {'name': 'ipo'}}]}", 0);
+    assert_true(ipo != 0xfd2ad1d08e4bc448);
+    assert_true(ipo == key_of("{'trials': [{'name': 'a', 'loss': {'name': 'ipo'}, 'ipo': {'threshold': 0.1}}]}", 0));
+}
+
 static void a_key_identifies_what_decides_the_result(void **state)
 {
     uint64_t key = key_of("{'trials': [{'name': 'a'}]}", 0);
@@ -457,6 +471,7 @@ int main(void)
         cmocka_unit_test(axes_that_end_alike_are_named_in_full),
         cmocka_unit_test(parents_are_base_a_trial_or_a_name),
         cmocka_unit_test(a_parent_comes_before_its_child),
+        cmocka_unit_test(keys_are_those_of_earlier_versions),
         cmocka_unit_test(a_key_identifies_what_decides_the_result),
         cmocka_unit_test(a_child_is_another_trial_if_its_parent_is),
         cmocka_unit_test(two_trials_of_one_name_or_recipe_are_refused),

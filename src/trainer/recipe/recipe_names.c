@@ -48,6 +48,7 @@ static const struct {
     {"loss.clip_low", "clip_low", RECIPE_SHOWN_ALWAYS},
     {"loss.clip_high", "clip_high", RECIPE_SHOWN_ALWAYS},
     {"loss.kl_coef", "kl_coef", RECIPE_SHOWN_CHANGED},
+    {"ipo.threshold", "ipo.threshold", RECIPE_SHOWN_READ}, /* its default has changed */
     {"algorithm.alpha", "alpha", RECIPE_SHOWN_READ},
     {"algorithm.beta", "beta", RECIPE_SHOWN_READ},
     {"algorithm.gamma", "gamma", RECIPE_SHOWN_READ},
