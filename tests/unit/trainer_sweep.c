@@ -241,6 +241,7 @@ static void bad_sweeps_are_refused(void **state)
     assert_refused("{\n\n'trials'}", "s.json:3:");
     assert_refused("[]", "must be a JSON object");
     assert_refused("{'trails': []}", "unknown key \"trails\"; the nearest known one is trials");
+    assert_refused("{'trials': [{'name': 'b', 'beta': 0.04}]}", "turn-group-v1d (TRL's beta is loss.kl_coef)");
     assert_refused("{'environments': []}", "unknown key \"environments\"");
     assert_refused("{'name': ''}", "name is \"\"");
     assert_refused("{'base': []}", "base is [], but must be an object");
