@@ -283,6 +283,9 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'trainer': {'optim': {'lr': 1e-5, 'weight_decay': 0.1}, 'loss': {'kl_tau': 0.1}}}",
          "what prime-rl calls optim.lr is training.lr here; the nearest known one of trainer.optim.weight_decay is "
          "training.weight_decay; what prime-rl calls kl_tau is sampler_kl.tau here"},
+        {"{'trainer': {'clip_ratio': 0.2, 'warmup_ratio': 0.1, 'total_epochs': 1, 'no_advantage_std_norm': true, 'min_lr': 0, "
+         "'ppo_mini_batch_size': 8, 'num_substeps': 2}}",
+         "; and more"},
         {"{'gae': {'lam': 0.9}}", "what verl calls lam is algorithm.gae.lam here"},
         {"{'data': {'train_batch_size': 32}}", "what verl calls train_batch_size is env.questions here"},
         {"{'optim': 'adamw_torch'}", "optim of TRL has no equal here"},

@@ -34,16 +34,19 @@ void trainer_recipe_init(struct trainer_recipe *recipe)
     init_task(recipe, 0);
 }
 
-/* What is known about the values of an unknown object: clauses, each said once. */
+/* What is known about the values of an unknown object: clauses, each said once, as many as fit into a message. */
 struct clauses {
-    char text[TRAINER_ERROR_TEXT_MAX];
+    char text[TRAINER_ERROR_TEXT_MAX - 128];
     size_t used;
+    bool more;
 };
 
 static void add_clause(struct clauses *c, const char *clause)
 {
-    if (!strstr(c->text, clause) && c->used + strlen(clause) + 2 < sizeof c->text)
+    bool fits = c->used + strlen(clause) + 2 < sizeof c->text, said = strstr(c->text, clause) != NULL;
+    if (fits && !said)
         c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used, "%s%s", c->used ? "; " : "", clause);
+    c->more = c->more || (!fits && !said);
 }
 
 /*
@@ -87,7 +90,8 @@ static enum trainer_status unknown_key(const struct recipe_place *place, const c
     if (length > 0 && where[length - 1] == '.')
         where[length - 1] = 0;
     if (clauses.used)
-        return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s", where, where[0] ? ": " : "", shown, clauses.text);
+        return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s%s", where, where[0] ? ": " : "", shown, clauses.text,
+                            clauses.more ? "; and more" : "");
     return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s%s", where, where[0] ? ": " : "", shown,
                         like ? "the nearest known one is " : RECIPE_UNLIKE, like ? nearest : "");
 }
