@@ -155,7 +155,7 @@ RL_API RL_NODISCARD enum rl_status rl_algorithm_check(const struct rl_algorithm 
 
 /* echo on trees: the weight of tokens in messages of a role. */
 struct rl_role_weight {
-    const char *role;
+    const char *role; /* of a message of the call, or system, user, assistant or tool */
     double weight; /* finite, >= 0 */
 };
 

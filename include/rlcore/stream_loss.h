@@ -102,10 +102,10 @@ RL_API void rl_stream_countf(const struct rl_sequences *sequences, const struct 
 
 /*
  * Computes the loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL
- * for scales below 1, for a scale above 1 that is smaller than the component's members here, and for
- * members of ref_kl without ref, and for bounds or weights (dppo_*, ipo_threshold, *_tau) that are negative
- * or not finite; RL_EVALUE for a value that is read and
- * not finite.
+ * for scales below 1, for a scale above 1 that is smaller than the component's members here, for
+ * members of ref_kl without ref, for a bound of the chosen kind that is negative or NaN (INFINITY
+ * masks nothing), and for a weight (adv_tau, kl_tau) that is negative or not finite. RL_EVALUE for a
+ * value that is read and not finite.
  */
 RL_API RL_NODISCARD enum rl_status rl_stream_loss(const struct rl_sequences *sequences, const struct rl_streams *streams,
                                                   const struct rl_stream_options *options, double *d_trainer,

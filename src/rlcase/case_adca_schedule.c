@@ -47,6 +47,19 @@ static void put_applied(struct case_call *call, bool applied, double alpha)
  * Stores the rates of the flags by outcome. The outcome of a trajectory is the sum over its tokens,
  * wherever the reward is.
  */
+/* Outcomes are sums of what the caller gives, so a message names that. */
+static void sum_rewards(struct case_call *call, const double *rewards, size_t rows, size_t tokens, double *outcomes)
+{
+    for (size_t i = 0; i < rows * tokens && !call->failed; i++) {
+        outcomes[i / tokens] += rewards[i];
+        if (!isfinite(rewards[i]))
+            case_fail(call, "inputs.token_level_rewards[%zu][%zu] is %g, not a finite number", i / tokens, i % tokens,
+                      rewards[i]);
+        else if (!isfinite(outcomes[i / tokens]))
+            case_fail(call, "inputs.token_level_rewards[%zu]: their sum overflows", i / tokens);
+    }
+}
+
 static void put_rates(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
@@ -57,8 +70,9 @@ static void put_rates(struct case_call *call)
     double *outcomes = case_alloc(call, b.n, sizeof *outcomes);
     if (call->failed)
         return;
-    for (size_t i = 0; i < b.n * t.n; i++)
-        outcomes[i / t.n] += rewards[i];
+    sum_rewards(call, rewards, b.n, t.n, outcomes);
+    if (call->failed)
+        return;
     CASE_RUN(call, rl_adca_count_flags(b.n, outcomes, flags, start, &r, &call->err));
     if (call->failed)
         return;

@@ -37,10 +37,17 @@ static struct ragged read_lengths(struct case_call *call, const char *name)
     return shape;
 }
 
-/* Reads an input of the given shape; returns NULL for null. Booleans of a mask count as 0 and 1, elsewhere they are a mistake. */
+/* Masks may have booleans, which count as 0 and 1, and so may weights, which often are masks; elsewhere they are a mistake. */
+static bool may_be_mask(const char *name)
+{
+    return strcmp(name, "loss_mask") == 0 || strcmp(name, "rl_weights") == 0 || strcmp(name, "ce_weights") == 0 ||
+           strcmp(name, "ref_kl_weights") == 0;
+}
+
+/* Reads an input of the given shape; returns NULL for null. */
 static real *read_ragged(struct case_call *call, const char *name, const struct ragged *shape)
 {
-    const bool mask = strcmp(name, "loss_mask") == 0;
+    const bool mask = may_be_mask(name);
     const struct rl_case_array *given = case_array(call, name);
     if (given) {
         size_t bytes = (shape->n + 1) * sizeof *shape->start;

@@ -147,8 +147,13 @@ kernel prime_streams '{"algorithm": "grpo", "advantage": 1, "branches": [[0]], "
 stream='"trainer_logprobs": [[-2, -1]], "inference_logprobs": [[-2.1, -1]], "loss_mask": [[true, 1]]'
 kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"advantages\": [[1, 1]]}"
 kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"advantages\": [[true, 1]]}" 'inputs.advantages[0][0] is not a number'
-for setting in dppo_mask_low dppo_mask_high ipo_threshold adv_tau kl_tau; do
-    kernel prime_loss "{\"rl_loss\": \"ipo\", $stream, \"advantages\": [[1, 1]], \"$setting\": -0.1}" "$setting is -0.1, negative or not finite"
+for setting in 'default dppo_mask_low' 'default dppo_mask_high' 'ipo ipo_threshold' 'ipo adv_tau' 'default kl_tau'; do
+    kernel prime_loss "{\"rl_loss\": \"${setting% *}\", $stream, \"advantages\": [[1, 1]], \"${setting#* }\": -0.1}" "${setting#* } is -0.1, negative or not"
+done
+# Bounds of the other kind are not read, and weights may be masks.
+kernel prime_loss "{\"rl_loss\": \"ipo\", $stream, \"advantages\": [[1, 1]], \"dppo_mask_low\": -1}"
+for weights in rl_weights ce_weights ref_kl_weights; do
+    kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"advantages\": [[1, 1]], \"ref_logprobs\": [[-1, -1]], \"$weights\": [[true, false]]}"
 done
 kernel turn_normalize '{"turn_values": [[true, 1]], "group_index": [0]}' 'inputs.turn_values[0][0] is not a number'
 
@@ -186,7 +191,10 @@ must_fail 2 "filter has 0 lists for 1 trainable branches" core prime_streams str
 streams echo 1 '"advantage": 1, "role_weights": {"tool": -1}'
 must_fail 2 "weight of role 'tool' is -1" core prime_streams streams.json
 streams echo 1 '"advantage": 1, "role_weights": {"tol": 1}'
-must_fail 2 "role 'tol' has a weight, but only system, user, assistant and tool may" core prime_streams streams.json
+must_fail 2 "role 'tol' has a weight, but no message has this role, and it is not system, user, assistant or tool" core prime_streams streams.json
+streams echo 1 '"advantage": 1, "role_weights": {"environment": 1}'
+sed -i 's/"role": "user"/"role": "environment"/' streams.json
+must_run core prime_streams streams.json
 
 # The example of the guide: figures of a dumped batch in a row.
 if command -v jq >/dev/null; then

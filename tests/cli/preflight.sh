@@ -92,7 +92,7 @@ must_exit 2
 echo '{"loss": {"dynamic_clip": true}}' >foreign.json
 run preflight foreign.json
 must_exit 2
-must_have err 'what A2TGPO calls dynamic_clip is algorithm.beta here'
+must_have err 'for dynamic_clip of A2TGPO there is algorithm.beta above 0'
 
 # ---- a mixed run ----
 sed 's/"algorithm": {"name": "grpo"}}/&, {"name": "reverse", "questions": 4, "k_min": 1, "k_max": 2, "algorithm": {"name": "turn-group-v1d", "alpha": 0.9}}/' \

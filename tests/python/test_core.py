@@ -308,6 +308,9 @@ def test_truth_values_are_only_masks():
     assert core.prime_loss(advantages=[[1.0, 1.0]], **stream).loss == -2
     with pytest.raises(core.CoreError, match="advantages has True or False among its numbers"):
         core.prime_loss(advantages=[[True, 1.0]], **stream)
+    weighed = core.prime_loss(advantages=[[1.0, 1.0]], ce_weights=[[1.0, 0.0]], **stream)
+    for mask in ([[True, False]], np.array([[True, False]]), [np.array([True, False])]):
+        assert core.prime_loss(advantages=[[1.0, 1.0]], ce_weights=mask, **stream).loss == weighed.loss
 
 
 def test_values_that_are_not_numbers_decide_nothing():
@@ -317,9 +320,9 @@ def test_values_that_are_not_numbers_decide_nothing():
             core.adca_skip_rows(skip_type="skip_all_neg", outcomes=[wrong, 1.0])
         with pytest.raises(core.CoreError, match=r"overall_advantages\[1\] is .*, not a finite number"):
             core.adca_skip_rows(skip_type="skip_small_adv", outcomes=[0.0, 1.0], overall_advantages=[0.0, wrong])
-        with pytest.raises(core.CoreError, match=r"outcomes\[0\] is .*, not a finite number"):
+        with pytest.raises(core.CoreError, match=r"token_level_rewards\[0\]\[1\] is (nan|inf), not a finite number"):
             core.prm_schedule(
-                enable=True, global_step=0, prm_steps=1, alpha=0.1, token_level_rewards=[[wrong]], step_flags=[[True]]
+                enable=True, global_step=0, prm_steps=1, alpha=0.1, token_level_rewards=[[0, wrong, -wrong]], step_flags=[[True]]
             )  # fmt: skip
 
 

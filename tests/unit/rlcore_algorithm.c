@@ -544,8 +544,15 @@ static void echo_reads_its_role_table(void **state)
     ok(c, "echo");
     assert_null(view(c, 0).ce_weights);
     assert_true(view(c, 1).ce_weights[5] == 0.5);
-    c->options.roles = nothing;
+    static const struct rl_role_weight own[] = {{"environment", 0.25}};
+    c->nodes[0][4].role = "environment";
+    c->options.roles = own;
     c->options.n_roles = 1;
+    ok(c, "echo");
+    assert_true(view(c, 1).ce_weights[5] == 0.25);
+    c->nodes[0][4].role = "user";
+    refused(c, rollout_case_run(c, "echo"), RL_EINVAL, "role 'environment' has a weight, but no message has this role");
+    c->options.roles = nothing;
     ok(c, "echo");
     assert_null(view(c, 0).ce_weights);
     c->options.n_roles = 0;

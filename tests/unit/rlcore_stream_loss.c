@@ -104,6 +104,27 @@ static void drop_streams(struct micro *m, unsigned which)
     m->streams.ref_kl_weights = which & 4 ? NULL : m->streams.ref_kl_weights;
 }
 
+/* A probability moves by at most 1, so a bound of 1 masks nothing, and neither does an infinite one. */
+static void bounds_are_those_of_the_chosen_kind(void **state)
+{
+    (void)state;
+    for (int kind = RL_STREAM_DPPO; kind <= RL_STREAM_IPO; kind++) {
+        struct micro *m = micro_new(1, (enum rl_stream_kind)kind);
+        double *own[] = {&m->options.dppo_mask_low, &m->options.ipo_threshold};
+        *own[1 - kind] = -1; /* not read */
+        *own[kind] = 1;
+        m->options.dppo_mask_high = 1;
+        run(m);
+        double loss = m->result.loss;
+        *own[kind] = INFINITY;
+        run(m);
+        assert_true(m->result.loss == loss);
+        *own[kind] = NAN;
+        assert_int_equal(rl_stream_loss(&m->sequences, &m->streams, &m->options, NULL, NULL, &m->result, &m->err), RL_EINVAL);
+        free(m);
+    }
+}
+
 static void gradient_is_the_slope(void **state)
 {
     (void)state;
@@ -475,7 +496,8 @@ static void chunks_with_unusual_values_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_is_the_slope),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_are_those_of_the_chosen_kind),
+                                       cmocka_unit_test(gradient_is_the_slope),
                                        cmocka_unit_test(the_float_gradient_is_the_slope),
                                        cmocka_unit_test(float_agrees_with_double),
                                        cmocka_unit_test(weight_0_equals_an_absent_token),

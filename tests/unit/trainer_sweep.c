@@ -1,6 +1,7 @@
 /* trainer_sweep.c: tests how a sweep is expanded into recipes, and what identifies a trial. */
 #include "support/unit.h"
 
+#include <glob.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,40 @@ static void a_parent_comes_before_its_child(void **state)
 
 /* ---- keys ---- */
 
+/* A narrower range of a setting must not refuse what was measured with the wider one: fixtures/experiments has the rows. */
+static void every_shipped_sweep_is_read(void **state)
+{
+    glob_t found;
+    (void)state;
+    assert_int_equal(glob(FIXTURES_DIR "/recipes/*.json", 0, NULL, &found), 0);
+    assert_true(found.gl_pathc > 50);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct trainer_sweep *sweep;
+        struct trainer_recipe recipe;
+        struct trainer_error err = {0};
+        if (trainer_recipe_load(&recipe, found.gl_pathv[i], NULL) == TRAINER_OK)
+            continue;
+        if (trainer_sweep_load(&sweep, found.gl_pathv[i], &err) != TRAINER_OK)
+            fail_msg("%s", err.text);
+        trainer_sweep_free(sweep);
+    }
+    globfree(&found);
+}
+
+/*
+ * Keys that an earlier version gave. A new setting must not change the text of recipes without it, or every night is repeated.
+ * The bound of ipo is the exception: its default was 0.2.
+ */
+static void keys_are_those_of_earlier_versions(void **state)
+{
+    (void)state;
+    assert_true(key_of("{'trials': [{'name': 'a'}]}", 0) == 0x44202f2afff9532d);
+    assert_true(key_of("{'trials': [{'name': 'a', 'loss': {'name': 'dppo'}}]}", 0) == 0x8c2f6c2f6ae162ae);
+    uint64_t ipo = key_of("{'trials': [{'name': 'a', 'loss': {'name': 'ipo'}}]}", 0);
+    assert_true(ipo != 0xfd2ad1d08e4bc448);
+    assert_true(ipo == key_of("{'trials': [{'name': 'a', 'loss': {'name': 'ipo'}, 'ipo': {'threshold': 0.1}}]}", 0));
+}
+
 static void a_key_identifies_what_decides_the_result(void **state)
 {
     uint64_t key = key_of("{'trials': [{'name': 'a'}]}", 0);
@@ -227,6 +262,7 @@ static void bad_sweeps_are_refused(void **state)
     assert_refused("{\n\n'trials'}", "s.json:3:");
     assert_refused("[]", "must be a JSON object");
     assert_refused("{'trails': []}", "unknown key \"trails\"; the nearest known one is trials");
+    assert_refused("{'trials': [{'name': 'b', 'beta': 0.04}]}", "turn-group-v1d (TRL's beta is loss.kl_coef)");
     assert_refused("{'environments': []}", "unknown key \"environments\"");
     assert_refused("{'name': ''}", "name is \"\"");
     assert_refused("{'base': []}", "base is [], but must be an object");
@@ -457,6 +493,8 @@ int main(void)
         cmocka_unit_test(axes_that_end_alike_are_named_in_full),
         cmocka_unit_test(parents_are_base_a_trial_or_a_name),
         cmocka_unit_test(a_parent_comes_before_its_child),
+        cmocka_unit_test(every_shipped_sweep_is_read),
+        cmocka_unit_test(keys_are_those_of_earlier_versions),
         cmocka_unit_test(a_key_identifies_what_decides_the_result),
         cmocka_unit_test(a_child_is_another_trial_if_its_parent_is),
         cmocka_unit_test(two_trials_of_one_name_or_recipe_are_refused),

@@ -110,8 +110,8 @@ def _has_truth(value: Any) -> bool:
 
 
 def _refuse_truth(name: str, kind: str, value: Any) -> None:
-    """Only masks and flags may be True and False: NumPy would read them as the numbers 1 and 0, which JSON cases refuse."""
-    flags = name in ("loss_mask", "step_flags")
+    """Only masks, flags and weights (often masks) take True and False, which NumPy reads as numbers, and JSON cases refuse."""
+    flags = name in ("loss_mask", "step_flags", "rl_weights", "ce_weights", "ref_kl_weights")
     if kind in ("reals", "numbers", "integers", "ids", "routes", "ragged") and not flags and _has_truth(value):
         raise CoreError(name, f"inputs.{name} has True or False among its numbers")
 

@@ -7,24 +7,35 @@
 
 #include "algorithm/samples_internal.h"
 
+/* Whether a role is one of prime-rl's, which a batch may lack, or that of a message of any rollout. */
+static bool is_role(const struct rl_rollouts *rollouts, const char *role)
+{
+    static const char *const known[] = {"system", "user", "assistant", "tool"};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (strcmp(role, known[k]) == 0)
+            return true;
+    for (size_t i = 0; i < rollouts->n; i++)
+        for (size_t k = 0; k < rollouts->trees[i].n_nodes; k++)
+            if (rollouts->trees[i].nodes[k].role && strcmp(role, rollouts->trees[i].nodes[k].role) == 0)
+                return true;
+    return false;
+}
+
 /*
- * The roles are checked here, because the options are a plain struct that any caller may fill. They are those of prime-rl's
- * table: a misspelt one would train nothing.
+ * The roles are checked here, because the options are a plain struct that any caller may fill. A misspelt one would train
+ * nothing.
  */
 static enum rl_status check_roles(const struct rl_algorithm_job *job)
 {
-    static const char *const known[] = {"system", "user", "assistant", "tool"};
     const struct rl_algorithm_options *o = job->options;
     for (size_t i = 0; i < o->n_roles; i++) {
-        bool is_known = false;
-        for (size_t k = 0; k < sizeof known / sizeof *known && o->roles[i].role; k++)
-            is_known = is_known || strcmp(o->roles[i].role, known[k]) == 0;
-        if (!is_known)
-            return rl_fail(job->err, RL_EINVAL, "role '%.40s' has a weight, but only system, user, assistant and tool may",
-                           o->roles[i].role ? o->roles[i].role : "");
+        const char *role = o->roles[i].role ? o->roles[i].role : "";
+        if (!is_role(job->rollouts, role))
+            return rl_fail(
+                job->err, RL_EINVAL,
+                "role '%.40s' has a weight, but no message has this role, and it is not system, user, assistant or tool", role);
         if (!isfinite(o->roles[i].weight) || o->roles[i].weight < 0)
-            return rl_fail(job->err, RL_EVALUE, "weight of role '%.40s' is %g, negative or not finite", o->roles[i].role,
-                           o->roles[i].weight);
+            return rl_fail(job->err, RL_EVALUE, "weight of role '%.40s' is %g, negative or not finite", role, o->roles[i].weight);
     }
     return RL_OK;
 }

@@ -5,6 +5,8 @@
  * component is divided by its own global count at the end; in a run on several machines these
  * counts are known before the loss is.
  */
+#include <float.h>
+
 #include <rlcore/stream_loss.h>
 
 #include "stream/stream_internal.h"
@@ -159,6 +161,7 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
     return status == RL_OK ? check_scales(s->options, members, err) : status;
 }
 
+/* Bounds are checked of the kind that reads them; an infinite one masks nothing. */
 static enum rl_status check(const struct rl_streams *streams, const struct rl_stream_options *o, struct rl_error *err)
 {
     if (!streams || !o)
@@ -168,17 +171,19 @@ static enum rl_status check(const struct rl_streams *streams, const struct rl_st
                        o->ref_kl_scale);
     if (o->kind != RL_STREAM_DPPO && o->kind != RL_STREAM_IPO)
         return rl_fail(err, RL_EINVAL, "kind of rl loss %d is unknown", (int)o->kind);
+    const bool ipo = o->kind == RL_STREAM_IPO;
     const struct {
         const char *name;
-        double value;
-    } weights[] = {{"dppo_mask_low", o->dppo_mask_low},
-                   {"dppo_mask_high", o->dppo_mask_high},
-                   {"ipo_threshold", o->ipo_threshold},
-                   {"adv_tau", o->adv_tau},
-                   {"kl_tau", o->kl_tau}};
-    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
-        if (!(weights[i].value >= 0 && isfinite(weights[i].value)))
-            return rl_fail(err, RL_EINVAL, "%s is %g, negative or not finite", weights[i].name, weights[i].value);
+        double value, most;
+    } read[] = {{"dppo_mask_low", ipo ? 0 : o->dppo_mask_low, INFINITY},
+                {"dppo_mask_high", ipo ? 0 : o->dppo_mask_high, INFINITY},
+                {"ipo_threshold", ipo ? o->ipo_threshold : 0, INFINITY},
+                {"adv_tau", o->adv_tau, DBL_MAX},
+                {"kl_tau", o->kl_tau, DBL_MAX}};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        if (!(read[i].value >= 0 && read[i].value <= read[i].most))
+            return rl_fail(err, RL_EINVAL, "%s is %g, negative or not %s", read[i].name, read[i].value,
+                           isinf(read[i].most) ? "a number" : "finite");
     return RL_OK;
 }
 

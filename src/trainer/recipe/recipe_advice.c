@@ -38,7 +38,7 @@ static const struct {
     {"loss.clip_high", FOR_LOSS(DPPO_KL), 0, "0.05", "DPPO, verl's example"},
     {"loss.clip_c", FOR_LOSS(DPPO_TV), 0, "20", "DPPO, arXiv 2602.04879; verl"},
     {"loss.clip_c", FOR_LOSS(DPPO_KL), 0, "20", "DPPO, arXiv 2602.04879; verl"},
-    {"loss.kl_tau", 0, 0, "0.001", "prime-rl"},
+    {"sampler_kl.tau", 0, 0, "0.001", "prime-rl"},
     {"dppo.mask_low", 0, 0, "0.2", "prime-rl"},
     {"dppo.mask_high", 0, 0, "0.2", "prime-rl"},
     {"ipo.threshold", 0, 0, "0.1", "prime-rl"},

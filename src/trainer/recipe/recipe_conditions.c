@@ -2,12 +2,12 @@
  * A condition looks at other settings of the recipe only. Whether a setting has an effect on the data of a trial, such as
  * a length penalty on rollouts of equal length, is found out by run/gradient_trace.c.
  */
-#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_conditions.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_needs.h"
 #include "recipe/recipe_value.h"
 #include "support/error.h"
@@ -321,7 +321,6 @@ void recipe_condition_text(char text[256], const struct recipe_field *field)
         name_readers(text, field);
     if (condition_of(field) == RECIPE_WHEN_DIVIDED)
         strncat(text, " with algorithm.norm_by_std true", 255 - strlen(text));
-    strncat(text, recipe_foreign_namesake(field->path), 255 - strlen(text));
 }
 
 /* ---- the check ---------------------------------------------------------------------------- */
@@ -431,7 +430,8 @@ enum trainer_status recipe_check_read(const struct trainer_recipe *recipe, struc
     size_t found = trainer_recipe_unread(recipe, items, 16), used = 0, refused = 0;
     for (size_t i = 0; i < found && i < 16; i++)
         if (items[i].refused && used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s is %s, but nothing reads it: it needs %s",
-                                     refused++ ? "; " : "", items[i].setting, items[i].value, items[i].needs);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s is %s, but nothing reads it: it needs %s%s",
+                                     refused++ ? "; " : "", items[i].setting, items[i].value, items[i].needs,
+                                     recipe_foreign_namesake(items[i].setting));
     return refused ? trainer_fail(err, TRAINER_EINVAL, "%s", text) : recipe_check_clip_scale(recipe, err);
 }

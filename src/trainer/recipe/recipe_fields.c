@@ -25,6 +25,11 @@
  * the object keep their identity.
  */
 #define LATER_OBJECT(path, text) {path, RECIPE_OBJECT, 0, 0, 1, FROM(0), TO(0), NULL, NULL, text, RECIPE_WHEN_ALWAYS}
+/*
+ * Likewise, but written wherever a member is read: an earlier version had another default, and a text without the value
+ * would be the same for two trials that train differently.
+ */
+#define MOVED_OBJECT(path, text) {path, RECIPE_OBJECT, 0, 0, 2, FROM(0), TO(0), NULL, NULL, text, RECIPE_WHEN_ALWAYS}
 #define BOOL(path, member, value, text, when)                                                                                    \
     {path, RECIPE_BOOL, AT(member), value, FROM(0), TO(1), NULL, NULL, text, RECIPE_WHEN_##when}
 #define INT(path, member, value, low, high, text, when)                                                                          \
@@ -183,8 +188,6 @@ static const struct recipe_field root[] = {
          DUAL_CLIPPED | RECIPE_TRACED),
     REAL("loss.kl_coef", loss.kl_coef, 0, FROM(0), NO_LIMIT,
          "Weight of the KL penalty towards the reference, by default the start.", TRAINED | RECIPE_TRACED),
-    REAL("loss.kl_tau", loss.kl_tau, 1e-3, FROM(0), NO_LIMIT, "Weight of the squared log-ratio to the sampler in dppo and ipo.",
-         STREAMED | RECIPE_TRACED),
 
     LATER_OBJECT("value", "ppo: the value head, from which advantages are computed."),
     REAL("value.coef", value.coef, 0.5, FROM(0), NO_LIMIT, "Weight of the value loss.", VALUES | RECIPE_TRACED),
@@ -252,9 +255,12 @@ static const struct recipe_field root[] = {
          DPPO | RECIPE_TRACED),
     REAL("dppo.mask_high", loss.dppo.mask_high, 0.2, FROM(0), NO_LIMIT, "Upwards, where the advantage is positive.",
          DPPO | RECIPE_TRACED),
-    LATER_OBJECT("ipo", "The bound of the loss ipo."),
+    MOVED_OBJECT("ipo", "The bound of the loss ipo."),
     REAL("ipo.threshold", loss.ipo.threshold, 0.1, FROM(0), NO_LIMIT,
          "How far a token's probability may be from the sampler's, in both directions.", IPO | RECIPE_TRACED),
+    LATER_OBJECT("sampler_kl", "The distance to the sampler in the losses dppo and ipo."),
+    REAL("sampler_kl.tau", loss.kl_tau, 1e-3, FROM(0), NO_LIMIT, "Weight of the squared log-ratio to the sampler.",
+         STREAMED | RECIPE_TRACED),
     LATER_OBJECT("dro", "Settings of the loss dro."),
     REAL("dro.beta", loss.dro.beta, 0, FROM(0), NO_LIMIT, "Weight of the squared log-ratio; no default is published.",
          DRO | RECIPE_TRACED),
@@ -395,7 +401,7 @@ static const struct recipe_field task[] = {
          READS | RECIPE_TRACED),
     BOOL("algorithm.norm_by_std", algorithm.norm_by_std, THE_CORES, "Divide advantages by the standard deviation.",
          NORMALISED | RECIPE_TRACED),
-    REAL("algorithm.epsilon", algorithm.epsilon, THE_CORES, FROM(0), TO(0.1), "Added to that standard deviation.",
+    REAL("algorithm.epsilon", algorithm.epsilon, THE_CORES, FROM(0), TO(1), "Added to that standard deviation.",
          DIVIDED | RECIPE_TRACED),
     REAL("algorithm.advantage_scale", algorithm.advantage_scale, 1, FROM(0), TO(1e6), "Multiplies every advantage.",
          ADVANTAGE | RECIPE_TRACED),

@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include <jansson.h>
-
 struct recipe_foreign {
     const char *name, *of; /* the name, and the program or paper that uses it */
     /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; "": there is no equal; NULL: see words */
@@ -22,15 +20,9 @@ const struct recipe_foreign *recipe_foreign_find(const char *name);
 
 /*
  * Returns a clause about another program's setting that has the name of ours and means something else: "" or
- * " (TRL's beta is loss.kl_coef)".
+ * " (TRL's beta is loss.kl_coef)". The setting is in one of the forms of recipe_put.
  */
-const char *recipe_foreign_namesake(const char *path);
-
-/*
- * Finds the first value in an object, at any depth, whose path of keys is known; path is that of the object. Programs nest
- * their settings: {"actor": {"policy_loss_type": "gspo"}}.
- */
-const struct recipe_foreign *recipe_foreign_inside(const char *path, json_t *value);
+const char *recipe_foreign_namesake(const char *setting);
 
 /* Returns row i of the table, or NULL behind its end. */
 const struct recipe_foreign *recipe_foreign_at(size_t i);

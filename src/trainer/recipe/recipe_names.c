@@ -48,6 +48,7 @@ static const struct {
     {"loss.clip_low", "clip_low", RECIPE_SHOWN_ALWAYS},
     {"loss.clip_high", "clip_high", RECIPE_SHOWN_ALWAYS},
     {"loss.kl_coef", "kl_coef", RECIPE_SHOWN_CHANGED},
+    {"ipo.threshold", "ipo.threshold", RECIPE_SHOWN_READ}, /* its default has changed */
     {"algorithm.alpha", "alpha", RECIPE_SHOWN_READ},
     {"algorithm.beta", "beta", RECIPE_SHOWN_READ},
     {"algorithm.gamma", "gamma", RECIPE_SHOWN_READ},
@@ -221,31 +222,52 @@ static bool find_target(struct target *target, const char *setting)
     return recipe_find(target->table, target->path) != NULL;
 }
 
-/* Suggests the nearest name or path: "alhpa" was meant as a name, "training.iteratoins" as a path. */
-static enum trainer_status unknown(const char *setting, struct trainer_error *err)
+bool recipe_same_key(char called[PATH_SIZE], const char *sought)
 {
     const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
-    const char *inside = strncmp(setting, "environments[", 13) == 0 ? strstr(setting, "].") : NULL;
-    const char *sought = inside ? inside + 2 : setting;
-    char nearest[PATH_SIZE] = "", path[PATH_SIZE];
+    char path[PATH_SIZE];
     unsigned best = UINT_MAX;
-    const struct recipe_foreign *foreign = recipe_foreign_find(sought);
-    char said[RECIPE_FOREIGN_SIZE];
-    if (foreign)
-        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; %s", setting, recipe_foreign_say(said, foreign));
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++) {
             const struct recipe_field *field = &tables[t]->fields[i];
             const char *name = recipe_name(tables[t], field, path);
-            unsigned by_name = rl_name_distance(sought, name), by_path = rl_name_distance(sought, path);
-            if (strcmp(recipe_key(field), recipe_last_part(sought)) == 0 && by_name > 0)
-                by_name = 1; /* below another program's objects */
-            if (by_name < best || by_path < best) {
-                best = by_name < by_path ? by_name : by_path;
-                snprintf(nearest, sizeof nearest, "%s", by_name < by_path ? name : path);
+            unsigned distance = rl_name_distance(sought, path);
+            if (strcmp(recipe_key(field), recipe_last_part(sought)) == 0 && distance < best) {
+                best = distance;
+                snprintf(called, PATH_SIZE, "%s", name);
             }
         }
-    bool like = recipe_is_like(nearest, sought);
+    return best < UINT_MAX;
+}
+
+/* Writes the nearest of all names and paths: "alhpa" was meant as a name, "training.iteratoins" as a path. */
+static bool nearest_of_all(char nearest[PATH_SIZE], const char *sought)
+{
+    const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
+    char path[PATH_SIZE];
+    unsigned best = UINT_MAX;
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < tables[t]->n; i++) {
+            const char *name = recipe_name(tables[t], &tables[t]->fields[i], path);
+            unsigned by_name = rl_name_distance(sought, name), by_path = rl_name_distance(sought, path);
+            if (by_name < best || by_path < best) {
+                best = by_name < by_path ? by_name : by_path;
+                snprintf(nearest, PATH_SIZE, "%s", by_name < by_path ? name : path);
+            }
+        }
+    return 3 * best <= strlen(sought);
+}
+
+/* The last part decides only where no whole name is near: "algo.advantage.gamma", below another program's objects. */
+static enum trainer_status unknown(const char *setting, struct trainer_error *err)
+{
+    const char *inside = strncmp(setting, "environments[", 13) == 0 ? strstr(setting, "].") : NULL;
+    const char *sought = inside ? inside + 2 : setting;
+    char nearest[PATH_SIZE], said[RECIPE_FOREIGN_SIZE];
+    const struct recipe_foreign *foreign = recipe_foreign_find(sought);
+    if (foreign)
+        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; %s", setting, recipe_foreign_say(said, foreign));
+    bool like = nearest_of_all(nearest, sought) || recipe_same_key(nearest, sought) || recipe_is_like(nearest, sought);
     return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s': no such place in the recipe; %s%s", setting,
                         like ? "the nearest known one is " : RECIPE_UNLIKE, like ? nearest : "");
 }

@@ -56,3 +56,9 @@ bool recipe_gives(json_t *object, const char *setting);
  * Writes the name of a setting for use in the name of a trial. `setting` has one of the forms that recipe_put accepts.
  */
 void recipe_called(char called[128], const char *setting);
+
+/*
+ * Finds the setting whose key is the last part of a name that is sought; of several the one whose path is nearest. Writes its
+ * name and returns whether there is one.
+ */
+bool recipe_same_key(char name[128], const char *sought);

@@ -34,27 +34,66 @@ void trainer_recipe_init(struct trainer_recipe *recipe)
     init_task(recipe, 0);
 }
 
+/* What is known about the values of an unknown object: clauses, each said once, as many as fit into a message. */
+struct clauses {
+    char text[TRAINER_ERROR_TEXT_MAX - 128];
+    size_t used;
+    bool more;
+};
+
+static void add_clause(struct clauses *c, const char *clause)
+{
+    bool fits = c->used + strlen(clause) + 2 < sizeof c->text, said = strstr(c->text, clause) != NULL;
+    if (fits && !said)
+        c->used += (size_t)snprintf(c->text + c->used, sizeof c->text - c->used, "%s%s", c->used ? "; " : "", clause);
+    c->more = c->more || (!fits && !said);
+}
+
+/*
+ * Other programs nest their settings: {"actor": {"policy_loss_type": "gspo"}}. An object is asked about only by its values,
+ * because its name may be that of a value elsewhere: TRL's optim is a word, prime-rl's an object. Below the unknown key a
+ * value may also have a key of ours; not where the unknown key itself is like one.
+ */
+static void say_inside(struct clauses *c, const char *path, json_t *value, bool ours_too)
+{
+    char said[RECIPE_FOREIGN_SIZE], below[2 * PATH_SIZE], ours[PATH_SIZE];
+    const struct recipe_foreign *foreign;
+    const char *key;
+    json_t *member;
+    if (json_object_size(value) > 0 && strlen(path) < PATH_SIZE) { /* programs have no deeper names */
+        json_object_foreach(value, key, member) {
+            snprintf(below, sizeof below, "%s.%s", path, key);
+            say_inside(c, below, member, ours_too);
+        }
+    } else if ((foreign = recipe_foreign_find(path))) {
+        add_clause(c, recipe_foreign_say(said, foreign));
+    } else if (ours_too && recipe_same_key(ours, path)) {
+        snprintf(said, sizeof said, "the nearest known one of %.100s is %s", path, ours);
+        add_clause(c, said);
+    }
+}
+
 /* The message shows the key as JSON, because the key may contain any characters. */
 static enum trainer_status unknown_key(const struct recipe_place *place, const char *key, json_t *value,
                                        struct trainer_error *err)
 {
     char nearest[PATH_SIZE], shown[64], where[PATH_SIZE], full[2 * PATH_SIZE];
+    struct clauses clauses = {.used = 0};
     json_t *string = json_string(key);
     recipe_shown(shown, string);
     json_decref(string);
     recipe_nearest(nearest, place, key);
     snprintf(full, sizeof full, "%s%s%s", place->parent, place->parent[0] ? "." : "", key);
-    const struct recipe_foreign *foreign = recipe_foreign_inside(full, value);
+    bool like = recipe_is_like(nearest, key);
+    say_inside(&clauses, full, value, !like && json_is_object(value));
     int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
     if (length > 0 && where[length - 1] == '.')
         where[length - 1] = 0;
-    char said[RECIPE_FOREIGN_SIZE];
-    if (foreign)
-        return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s", where, where[0] ? ": " : "", shown,
-                            recipe_foreign_say(said, foreign));
+    if (clauses.used)
+        return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s%s", where, where[0] ? ": " : "", shown, clauses.text,
+                            clauses.more ? "; and more" : "");
     return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; %s%s", where, where[0] ? ": " : "", shown,
-                        recipe_is_like(nearest, key) ? "the nearest known one is " : RECIPE_UNLIKE,
-                        recipe_is_like(nearest, key) ? nearest : "");
+                        like ? "the nearest known one is " : RECIPE_UNLIKE, like ? nearest : "");
 }
 
 static enum trainer_status wrong_type(const char *path, const char *needed, const json_t *value, struct trainer_error *err)
@@ -171,8 +210,8 @@ static enum trainer_status check_changes(const struct trainer_recipe *recipe, co
     for (size_t i = 0; i < n; i++) {
         char needs[256];
         if (!is_moved(&changes[i]) && !recipe_setting_is_read(recipe, changes[i].setting, needs))
-            return trainer_fail(err, TRAINER_EINVAL, "%s is %.60s, but nothing reads it: it needs %s", changes[i].setting,
-                                changes[i].value, needs);
+            return trainer_fail(err, TRAINER_EINVAL, "%s is %.60s, but nothing reads it: it needs %s%s", changes[i].setting,
+                                changes[i].value, needs, recipe_foreign_namesake(changes[i].setting));
     }
     return TRAINER_OK;
 }

@@ -69,7 +69,10 @@ static bool is_initial(const struct recipe_field *field, const void *base)
     return field->size == 0 || recipe_number(field, base) == field->initial;
 }
 
-/* Returns the number of fields to leave out at i: an object and its members, or 0 if field i is not to be left out. */
+/*
+ * Returns the number of fields to leave out at i: an object and its members, or 0 if field i is not to be left out. Only the
+ * root table has a MOVED_OBJECT, so base is a recipe there.
+ */
 static size_t left_out(const struct recipe_table *table, size_t i, const void *base)
 {
     const struct recipe_field *object = &table->fields[i];
@@ -77,7 +80,8 @@ static size_t left_out(const struct recipe_table *table, size_t i, const void *b
     if (object->kind != RECIPE_OBJECT || object->initial == 0)
         return 0;
     for (; i + n < table->n && recipe_is_in(&table->fields[i + n], object->path); n++)
-        if (!is_initial(&table->fields[i + n], base))
+        if (!is_initial(&table->fields[i + n], base) ||
+            (object->initial > 1 && recipe_is_read(base, NULL, &table->fields[i + n])))
             return 0;
     return n;
 }

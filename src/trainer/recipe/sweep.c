@@ -15,6 +15,7 @@
 
 #include "recipe/recipe_conditions.h"
 #include "support/error.h"
+#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_json.h"
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_nearest.h"
@@ -55,8 +56,9 @@ static enum trainer_status sweep_check_given(const struct trainer_trial *trials,
     for (size_t k = 0; k < found && k < UNREAD_MAX; k++) {
         bool its_own = recipe_gives(own, unread[k].setting) || is_on_an_axis(grid, unread[k].setting);
         if (unread[k].refused && (its_own || !is_read_by_any(trials, n, unread[k].setting)))
-            return trainer_fail(err, TRAINER_EINVAL, "trial '%.63s': %s is %s, but nothing reads it: it needs %s", trials[i].name,
-                                unread[k].setting, unread[k].value, unread[k].needs);
+            return trainer_fail(err, TRAINER_EINVAL, "trial '%.63s': %s is %s, but nothing reads it: it needs %s%s",
+                                trials[i].name, unread[k].setting, unread[k].value, unread[k].needs,
+                                recipe_foreign_namesake(unread[k].setting));
     }
     return recipe_check_clip_scale(&trials[i].recipe, err);
 }
