@@ -656,15 +656,15 @@ run import -C settings "$real/tensorboardx-2.6-hparams" --direction lower --metr
 must_have out 'tensorboard does not record how a run ended: one that died or goes on counts as finished'
 must_equal 'tensorboard:hp 0.25 lr=0.1; flag=true; opt=adam; metrics hparam.loss=0.25' "$(cells settings 15,10,17 | sed 's/^\([^ ]*\) \([^ ]*\)/\2 \1/')"
 # Integers that a double would round stay what they are, so that two seeds are two; a run that is there twice is one.
-cat >seeds.json <<'END'
+cat >longs.json <<'END'
 [{"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}},
  {"id": "b", "config": {"seed": 18446744073709551615, "n": -9007199254740992}, "summary": {"loss": 2}},
  {"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}}]
 END
-run import -C seeds seeds.json --metric loss --direction lower
+run import -C longs longs.json --metric loss --direction lower
 must_have out '1 copies of a run are left out'
 must_equal "wandb:a seed='12345678901234567'; n=3
-wandb:b seed='18446744073709551615'; n=-9007199254740992" "$(cells seeds 15,17 | sed 's/; disc.*//')"
+wandb:b seed='18446744073709551615'; n=-9007199254740992" "$(cells longs 15,17 | sed 's/; disc.*//')"
 # Lines of one training are not runs, whichever column counts them.
 must_fail 2 'its lines are steps of one training, because only time/total_timesteps tells them apart' \
     import -C syne "$SOURCE/fixtures/real/stable_baselines3/log/progress.csv" --metric eval/mean_reward
