@@ -658,13 +658,24 @@ must_equal 'tensorboard:hp 0.25 lr=0.1; flag=true; opt=adam; metrics hparam.loss
 # Integers that a double would round stay what they are, so that two seeds are two; a run that is there twice is one.
 cat >longs.json <<'END'
 [{"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}},
- {"id": "b", "config": {"seed": 18446744073709551615, "n": -9007199254740992}, "summary": {"loss": 2}},
+ {"id": "b", "config": {"seed": 18446744073709551615, "n": -9007199254740991}, "summary": {"loss": 2}},
  {"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}}]
 END
 run import -C longs longs.json --metric loss --direction lower
 must_have out '1 copies of a run are left out'
 must_equal "wandb:a seed='12345678901234567'; n=3
-wandb:b seed='18446744073709551615'; n=-9007199254740992" "$(cells longs 15,17 | sed 's/; disc.*//')"
+wandb:b seed='18446744073709551615'; n=-9007199254740991" "$(cells longs 15,17 | sed 's/; disc.*//')"
+printf '[{"id": "a", "config": {"seed": 12345678901234567}, "summary": {"loss": 1}}, {"id": "b", "config": {"seed": 12345678901234568}, "summary": {"loss": 2}}]' >kinds.json
+run import -C kinds kinds.json --direction lower
+must_equal "seed='12345678901234567' seed='12345678901234568'" "$(cells kinds 17 | sed 's/; disc.*//' | tr '\n' ' ' | sed 's/ $//')" 'seeds of one column are of one kind'
+# The digits of a number with a point are not an integer, however many there are; an integer of more than 64 bits is a metric, too.
+printf '{"id": "a", "config": {"x": 0.1234567890123456789012, "y": -1234567890123456789012e-3}, "summary": {"loss": 123456789012345678901234567890, "acc": 1}}' >digits.json
+run import -C digits digits.json --metric loss --direction lower
+must_equal '1.2345678901234568e+29 x=0.12345678901234568; y=-1.2345678901234568e+18; metrics acc=1.0' "$(cells digits 10,17)"
+printf '[{"id": "a", "config": {"x": 0.%0600000d1}, "summary": {"loss": 1}}]' 0 >digits.json
+timeout 20 "$LINEAGE" import -C digits --dry-run digits.json --metric loss >out || fail 'a number of 600,000 digits takes the time of their square'
+printf '[{"id": "a", "summary": {"loss": 99999999999999999999-1}}]' >digits.json
+must_fail 2 'digits.json:1: ' import -C digits digits.json
 # Lines of one training are not runs, whichever column counts them.
 must_fail 2 'its lines are steps of one training, because only time/total_timesteps tells them apart' \
     import -C syne "$SOURCE/fixtures/real/stable_baselines3/log/progress.csv" --metric eval/mean_reward
