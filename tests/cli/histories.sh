@@ -685,6 +685,39 @@ printf 'id,epoch,step,train,val\na,0,1,0.5,\na,0,1,,0.25\na,1,2,0.4,\na,1,2,,0.1
 run import -C steps lines.csv --metric val --direction lower
 must_equal 'csv:a 0.125
 csv:b 0.5' "$(cells steps 15,10 | sed 's/^\([^ ]*\) \([^ ]*\)/\2 \1/')"
+must_have out 'lines with one key are steps of one run, because epoch rises: 6 lines are 2 runs; if each line is a run, say --map epoch=param'
+must_lack out 'parameters:'
+# Lines that ended differently, or that are equal, are runs: of one step are only lines of which each has a cell that the other lacks.
+printf 'id,epoch,lr,loss,state\na,10,0.1,0.4,COMPLETE\na,10,0.1,,FAIL\nb,10,0.2,0.5,COMPLETE\nb,10,0.2,0.5,COMPLETE\n' >ended.csv
+run import -C ended ended.csv --metric loss --direction lower
+must_equal 'keep 0.4 csv:a
+crash  csv:a#2
+discard 0.5 csv:b
+discard 0.5 csv:b#2' "$(cells ended 9,10,15)"
+printf 'id,epoch,loss,acc,ended\na,10,0.4,,2026-11-30 10:00:00\na,10,,0.9,2026-11-30 11:00:00\n' >times.csv
+run import -C times times.csv --metric loss --map acc=metric --direction lower
+must_have out 'csv, 2 runs'
+# A blank cell says nothing of a setting: the value of another line counts.
+printf 'id,epoch,lr,wd,loss\na,0,0.1,,0.5\na,1,,0.01,0.3\na,2,,,0.2\nb,0,0.2,0.01,0.6\n' >blank.csv
+run import -C blank blank.csv --metric loss --direction lower
+must_equal 'keep 0.2 lr=0.1; wd=0.01
+discard 0.6 lr=0.2; wd=0.01' "$(cells blank 9,10,17 | sed 's/; disc.*//')"
+printf 'id,epoch,lr,loss\na,0,0.1,0.5\na,1,0.2,0.4\na,2,0.3,0.3\n' >schedule.csv
+run import -C schedule schedule.csv --metric loss --direction lower
+must_equal '0.3 ' "$(cells schedule 10,17)" 'a rate that changes is not a setting'
+# The state of the last line counts, also of one that breaks a constraint.
+printf 'id,epoch,loss,state\na,0,0.5,running\na,1,0.4,infeasible\n' >broke.csv
+run import -C broke broke.csv --metric loss --direction lower
+must_have out '1 disqualified'
+# No column that counts steps falls in a training.
+printf 'id,epoch,step,loss\na,5,10,0.5\na,3,20,0.4\n' >falls.csv
+run import -C falls falls.csv --metric loss --direction lower
+must_equal 'keep 0.5 csv:a epoch=5; step=10
+keep 0.4 csv:a#2 epoch=3; step=20' "$(cells falls 9,10,15,17)"
+# Equal lines without a key are replicates, not steps of one training.
+printf 'epoch,acc\n10,0.9\n10,0.9\n20,0.95\n' >replicates.csv
+run import -C replicates replicates.csv --metric acc --direction higher
+must_have out '3 runs imported'
 printf 'epoch,lr,val_loss\n10,0.1,0.5\n10,0.01,0.4\n20,0.1,0.3\n20,0.01,0.2\n' >grid.csv
 run import -C grid grid.csv --metric val_loss --direction lower
 must_have out '4 runs imported'
