@@ -302,6 +302,11 @@ head -c 7 "$real/wandb-0.31/run-bacp9fbp.wandb" >killed/run-1/run-k1.wandb
 cp "$real/wandb-0.31/run-bacp9fbp.wandb" killed/
 run import -C offline --dry-run killed --metric val_loss
 must_have out 'wandb 0.31.0, 2 runs: finished 1, running 1'
+must_equal 'ray:80ee5_00000 k=0; lr=0.2' "$(cells population 15,17 | head -n 1 | cut -d ';' -f 1,2)" 'the settings of the last report'
+mkdir alone
+cp progress/*k=0*/result.json alone/
+run import -C alone/store alone/result.json --metric loss --direction lower
+must_equal 'lr=0.2; k=0' "$(cells alone/store 17 | cut -d ';' -f 1,2)"
 must_have out '1 runs have not ended and are left out'
 run import -C offline "$real/wandb-0.31" --metric val_loss
 must_have out 'wandb 0.31.0, 2 runs: finished 2'
