@@ -315,6 +315,13 @@ must_equal '2026-11-28T10:01:01Z plain keep 0.8
 must_have offline/results.tsv "lr=0.0001; opt.betas='[0.9,0.99]'"
 run import -C offline "$real/wandb-0.31.json" --metric val_loss
 must_have out '2 runs were here already'
+# An id may have a dot.
+mkdir dotted
+for id in v1.2 v1.3; do
+    cp killed/run-1/run-k1.wandb dotted/run-$id.wandb
+done
+run import -C offline --dry-run dotted --metric val_loss
+must_have out '2 runs: running 2'
 # A damaged record is named; a log that ends within a record, or without the record of the end, is of a run that goes on.
 head -c 900 "$real/wandb-0.31/run-bacp9fbp.wandb" >run-cut.wandb
 must_fail 2 'run-cut.wandb has no run log of W&B of the project none' import -C offline --study none run-cut.wandb
