@@ -648,6 +648,9 @@ json_t *history_read(const char *path, const struct history_options *options, ch
         return history_fail(why, "out of memory");
     }
     if (history)
+    const bool is_placed_table = read == read_lightning || read == read_ray_result;
+    if (is_placed_table && !options->tool && options->map && options->map[0] && cli_ends_with(path, ".csv"))
+        tool = "csv", read = read_table; /* the user says what its columns are */
         tell_keys_apart(history, read != read_table);
     return history;
 }

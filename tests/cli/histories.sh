@@ -754,6 +754,13 @@ mkdir -p yaml/v
 printf 'lr: 1e-3\nname: "a: b"\nnet:\n  width: 3\n  act: relu\nlayers:\n- 1\nobject: !!python/object:x {}\nseed: null\n' >yaml/v/hparams.yaml
 printf 'epoch,loss,step\n0,0.5,9\n1,0.25,19\n' >yaml/v/metrics.csv
 run import -C nested --direction lower yaml --metric loss
+# That file is one training, whatever is below its folder; --map makes each of its lines a run.
+cp -r "$real/lightning-2.6/p/version_0" nest
+cp -r "$real/lightning-2.6/p/version_1" nest/
+run import -C nest-store nest/metrics.csv --metric val_loss --direction lower
+must_have out 'lightning, 1 runs: finished 1'
+run import -C nest-store --dry-run nest/metrics.csv --metric val_loss --map epoch=param --map step=param
+must_have out 'csv, 6 runs'
 must_have out 'parameters: lr, name, net.width, net.act'
 must_have err 'settings left out, because they are lists, objects or texts that a line does not hold: layers, object'
 must_lack err 'seed'
