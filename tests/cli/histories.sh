@@ -291,10 +291,22 @@ done
 must_equal 'keep 0.15 ray:80ee5_00000
 crash  ray:80ee5_00001
 crash  ray:80ee5_00002' "$(cells report 9,10,15)"
+# A progress.csv beside params.json alone is a table: of rllab, garage, or of Ray without its logger of JSON.
+mkdir garage
+echo '{"lr": 0.1}' >garage/params.json
+printf 'trial_id,training_iteration,loss\na_0,1,0.5\n' >garage/progress.csv
+run import -C tables garage/progress.csv --metric loss --direction lower
+must_have out 'csv, 1 runs: finished 1'
+must_equal 0.5 "$(cells tables 10)"
 # Population-based training changes the settings of a trial.
 sed 's/"lr": 0.1/"lr": 0.2/; s/"training_iteration": [0-9]*/"training_iteration": 9/' "$real"/ray-2.60/*k=0*/result.json | tail -n 1 >>"$(echo progress/*k=0*)/result.json"
 run import -C population progress --metric loss --direction lower
 must_have population/results.tsv 'its settings changed while it ran'
+must_equal 'ray:80ee5_00000 k=0; lr=0.2' "$(cells population 15,17 | head -n 1 | cut -d ';' -f 1,2)" 'the settings of the last report'
+mkdir alone
+cp progress/*k=0*/result.json alone/
+run import -C alone/store alone/result.json --metric loss --direction lower
+must_equal 'lr=0.2; k=0' "$(cells alone/store 17 | cut -d ';' -f 1,2)"
 new offline lower
 # The log of a process that was killed early has its header only, and is counted.
 mkdir -p killed/run-1
@@ -302,19 +314,7 @@ head -c 7 "$real/wandb-0.31/run-bacp9fbp.wandb" >killed/run-1/run-k1.wandb
 cp "$real/wandb-0.31/run-bacp9fbp.wandb" killed/
 run import -C offline --dry-run killed --metric val_loss
 must_have out 'wandb 0.31.0, 2 runs: finished 1, running 1'
-must_equal 'ray:80ee5_00000 k=0; lr=0.2' "$(cells population 15,17 | head -n 1 | cut -d ';' -f 1,2)" 'the settings of the last report'
-mkdir alone
-cp progress/*k=0*/result.json alone/
-run import -C alone/store alone/result.json --metric loss --direction lower
-must_equal 'lr=0.2; k=0' "$(cells alone/store 17 | cut -d ';' -f 1,2)"
 must_have out '1 runs have not ended and are left out'
-run import -C offline "$real/wandb-0.31" --metric val_loss
-must_have out 'wandb 0.31.0, 2 runs: finished 2'
-must_equal '2026-11-28T10:01:01Z plain keep 0.8
-2026-11-28T10:01:02Z diverged crash ' "$(cells offline 2,7,9,10)"
-must_have offline/results.tsv "lr=0.0001; opt.betas='[0.9,0.99]'"
-run import -C offline "$real/wandb-0.31.json" --metric val_loss
-must_have out '2 runs were here already'
 # An id may have a dot.
 mkdir dotted
 for id in v1.2 v1.3; do
@@ -322,6 +322,13 @@ for id in v1.2 v1.3; do
 done
 run import -C offline --dry-run dotted --metric val_loss
 must_have out '2 runs: running 2'
+run import -C offline "$real/wandb-0.31" --metric val_loss
+must_have out 'wandb 0.31.0, 2 runs: finished 2'
+must_equal '2026-11-28T10:01:01Z plain keep 0.8
+2026-11-28T10:01:02Z diverged crash ' "$(cells offline 2,7,9,10)"
+must_have offline/results.tsv "lr=0.0001; opt.betas='[0.9,0.99]'"
+run import -C offline "$real/wandb-0.31.json" --metric val_loss
+must_have out '2 runs were here already'
 # A damaged record is named; a log that ends within a record, or without the record of the end, is of a run that goes on.
 head -c 900 "$real/wandb-0.31/run-bacp9fbp.wandb" >run-cut.wandb
 must_fail 2 'run-cut.wandb has no run log of W&B of the project none' import -C offline --study none run-cut.wandb
@@ -594,8 +601,14 @@ END
 run import -C cometed comet-named --direction lower
 must_equal "plain lr=0.1; d_a='[1,2]'" "$(cells cometed 7,17)"
 mkdir -p dvclive/plots
-touch dvclive/metrics.json
+echo '{"step": 2, "train": {"loss": 0.5, "acc": NaN}}' >dvclive/metrics.json
 must_fail 2 'is of DVC or DVCLive, whose metrics.json is of one training' import -C h dvclive
+# A list of runs of that name is not of DVC, whatever is beside it.
+mkdir dvx
+echo 'lr: 0.1' >dvx/params.yaml
+echo '[{"id": "a", "config": {"lr": 1}, "summary": {"loss": 0.5}}, {"id": "b", "config": {"lr": 2}, "summary": {"loss": 0.4}}]' >dvx/metrics.json
+run import -C dvxed dvx/metrics.json --direction lower
+must_have out 'wandb, 2 runs'
 run import -C comet "$real/comet-3.58" --direction lower
 must_have out 'metrics of 1 finished runs: val_loss 1'
 must_have comet/results.tsv '0.3333333333333333'
@@ -639,9 +652,15 @@ must_fail 2 'is of Hydra, which keeps no score' import -C syne multi
 must_fail 2 'is of Aim' import -C syne aimed
 must_fail 2 'is of SwanLab' import -C syne swan
 must_fail 2 'name the folder in which it is' import -C syne "$real/keras-tuner-1.4/oracle.json"
-mkdir -p artifacts/mlruns/1/a/artifacts projects
-touch artifacts/mlruns/1/a/artifacts/model.txt
-must_fail 2 'has only artifacts of MLflow; its runs are in the database' import -C syne artifacts/mlruns
+mlflow_run=artifacts/mlruns/1/0123456789abcdef0123456789abcdef
+mkdir -p $mlflow_run/artifacts other/1/a/artifacts projects
+touch $mlflow_run/artifacts/model.txt other/1/a/artifacts/model.txt
+for folder in artifacts/mlruns artifacts/mlruns/1 $mlflow_run; do
+    must_fail 2 'has only artifacts of MLflow; its runs are in the database' import -C syne $folder
+done
+for folder in other other/1/a other/1/a/artifacts; do
+    must_fail 2 'is neither a results.tsv nor a table' import -C syne $folder
+done
 cp trackio-0.43.db projects/p.db
 cp "$real/optuna-5-journal.log" projects/
 must_fail 2 'projects is a folder; name one of the files in it: optuna-5-journal.log (optuna), p.db (trackio)' import -C syne projects
@@ -735,6 +754,13 @@ run import -C grid grid.csv --metric val_loss --direction lower
 must_have out '4 runs imported'
 run import -C one "$real/lightning-2.6/p/version_0/metrics.csv" --metric val_loss --direction lower
 must_have out 'lightning, 1 runs: finished 1'
+# That file is one training, whatever is below its folder; --map makes each of its lines a run.
+cp -r "$real/lightning-2.6/p/version_0" nest
+cp -r "$real/lightning-2.6/p/version_1" nest/
+run import -C nest-store nest/metrics.csv --metric val_loss --direction lower
+must_have out 'lightning, 1 runs: finished 1'
+run import -C nest-store --dry-run nest/metrics.csv --metric val_loss --map epoch=param --map step=param
+must_have out 'csv, 6 runs'
 run import -C nevergrad "$real/nevergrad-1.0.jsonl" --direction lower
 must_have out 'score: loss, a lower one is better, says the store as does json'
 must_have out 'parameters: lr, opt'
@@ -754,13 +780,6 @@ mkdir -p yaml/v
 printf 'lr: 1e-3\nname: "a: b"\nnet:\n  width: 3\n  act: relu\nlayers:\n- 1\nobject: !!python/object:x {}\nseed: null\n' >yaml/v/hparams.yaml
 printf 'epoch,loss,step\n0,0.5,9\n1,0.25,19\n' >yaml/v/metrics.csv
 run import -C nested --direction lower yaml --metric loss
-# That file is one training, whatever is below its folder; --map makes each of its lines a run.
-cp -r "$real/lightning-2.6/p/version_0" nest
-cp -r "$real/lightning-2.6/p/version_1" nest/
-run import -C nest-store nest/metrics.csv --metric val_loss --direction lower
-must_have out 'lightning, 1 runs: finished 1'
-run import -C nest-store --dry-run nest/metrics.csv --metric val_loss --map epoch=param --map step=param
-must_have out 'csv, 6 runs'
 must_have out 'parameters: lr, name, net.width, net.act'
 must_have err 'settings left out, because they are lists, objects or texts that a line does not hold: layers, object'
 must_lack err 'seed'
