@@ -518,9 +518,11 @@ static bool is_swanlab_file(const FTSENT *file)
 /* The folder of a run of MLflow has its id as its name, 32 hexadecimal digits. */
 static bool is_artifact(const FTSENT *file)
 {
-    const char *run = file->fts_level > 1 ? file->fts_parent->fts_parent->fts_name : "";
-    return strcmp(file->fts_parent->fts_name, "artifacts") == 0 &&
-           ((strlen(run) == 32 && strspn(run, "0123456789abcdef") == 32) || has_beside(file, "../meta.yaml"));
+    static const char folder[] = "/artifacts/";
+    const size_t n = file->fts_pathlen - file->fts_namelen, tail = strlen(folder);
+    const char *end = file->fts_path + n;
+    return (n >= tail && strncmp(end - tail, folder, tail) == 0) &&
+           ((n >= tail + 32 && strspn(end - tail - 32, "0123456789abcdef") == 32) || has_beside(file, "../meta.yaml"));
 }
 
 /* Whether all members are numbers, or objects of numbers. */

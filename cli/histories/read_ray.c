@@ -119,7 +119,7 @@ static const char *id_of_folder(char out[32], const char *name)
     return name;
 }
 
-/* Of settings that changed, those of the last report belong to its score. params.json still names them, because a report of RLlib
+/* If the settings changed, those of the last report belong to its score. params.json still names them, because a report of RLlib
  * has all defaults, too. */
 static bool take_params(void *context, json_t *params)
 {

@@ -655,7 +655,7 @@ must_fail 2 'name the folder in which it is' import -C syne "$real/keras-tuner-1
 mlflow_run=artifacts/mlruns/1/0123456789abcdef0123456789abcdef
 mkdir -p $mlflow_run/artifacts other/1/a/artifacts projects
 touch $mlflow_run/artifacts/model.txt other/1/a/artifacts/model.txt
-for folder in artifacts/mlruns artifacts/mlruns/1 $mlflow_run; do
+for folder in artifacts/mlruns artifacts/mlruns/1 $mlflow_run $mlflow_run/artifacts/; do
     must_fail 2 'has only artifacts of MLflow; its runs are in the database' import -C syne $folder
 done
 for folder in other other/1/a other/1/a/artifacts; do
