@@ -92,12 +92,13 @@ static bool take_report(void *context, json_t *report)
         history_set_time(trial->run, "ended", ended);
     json_t *config = json_object_get(report, "config");
     const json_t *before = json_object_get(trial->run, "config");
-    if (before && config && !json_equal(before, config)) {
+    const bool changes = config && !json_equal(before, config);
+    if (before && changes) {
         trial->changed = true;
         history_set_text(trial->run, "notes",
                          "its settings changed while it ran, as population-based training does it; these are the last ones");
     }
-    if (config)
+    if (changes)
         set_params(trial, config);
     json_object_set(trial->run, "config", config);
     history_set_time(trial->run, "seconds", total);
