@@ -713,14 +713,22 @@ static double step_of(const json_t *run, const char *column)
     return json_is_number(number) ? json_number_value(number) : (double)NAN;
 }
 
+/* Returns a column that counts steps and is lower in the later line; NULL: none. */
+static const char *falling(const struct table *t, const json_t *line, const json_t *later)
+{
+    for (size_t i = 0; i < t->n_counters; i++)
+        if (step_of(later, t->counters[i]) < step_of(line, t->counters[i]))
+            return t->counters[i];
+    return NULL;
+}
+
 /* Whether a line goes on with the training of an earlier one: with a later step of the column, or with other cells of the same one. No
  * column that counts steps falls in a training. */
 static bool goes_on(const struct table *t, const json_t *line, const json_t *later, const char *column)
 {
     const double step = step_of(line, column), next = step_of(later, column);
-    for (size_t i = 0; i < t->n_counters; i++)
-        if (step_of(later, t->counters[i]) < step_of(line, t->counters[i]))
-            return false;
+    if (falling(t, line, later))
+        return false;
     /* Lines without a key are not joined, but refused, whatever times they have. */
     return next > step || (next == step && (!t->has_key || is_said_alike(line, later)) && complete_each_other(line, later));
 }
@@ -832,6 +840,24 @@ static void drop_measured(const struct table *t, json_t *runs, const char *colum
     json_decref(measured);
 }
 
+/* Says which lines became one run, and which did not although another column rises, each with the way back. */
+static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const char *column, const char *fallen)
+{
+    char joined[400] = "", apart[300] = "";
+    if (n_runs < n_lines)
+        snprintf(
+            joined, sizeof joined,
+            "lines with one key are steps of one run, because %.60s rises: %zu lines are %zu runs; if each line is a run, say "
+            "--map %.60s=param",
+            column, n_lines, n_runs, column);
+    if (fallen)
+        snprintf(apart, sizeof apart,
+                 "%slines with one key are different runs where %.60s falls; if they are steps of one run, say --map %.60s=skip",
+                 *joined ? "\n" : "", fallen, fallen);
+    if (*joined || fallen)
+        json_object_set_new(t->history, "caution", json_sprintf("%s%s", joined, apart));
+}
+
 /* Makes one run of the lines of each key. Returns false if all lines are steps of one training, whose runs nobody knows. */
 static bool join_steps(struct table *t)
 {
@@ -843,12 +869,15 @@ static bool join_steps(struct table *t)
     json_t *names = json_object(); /* in a table with one metric a line, the names of the metrics */
     const bool nameless = !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
     const bool rises = nameless && n_restarts(t, column) == 0;
+    const char *fallen = NULL;
     size_t i;
     json_array_foreach(runs, i, run) {
         const char *key = json_string_value(json_object_get(run, "key")), *name = json_string_value(json_object_get(run, "name"));
         json_t *first = t->has_key ? json_object_get(firsts, key) : NULL;
         const json_t *last = json_object_get(lasts, key);
         const bool joins = first && goes_on(t, last, run, column);
+        if (first && falling(t, last, run) && falling(t, run, last))
+            fallen = falling(t, last, run);
         json_object_set_new(names, name ? name : "", json_true());
         keep_last(t, lasts, key, run, column, joins);
         if (joins && !json_object_get(first, "cells")) {
@@ -862,13 +891,9 @@ static bool join_steps(struct table *t)
             json_object_set(firsts, key, run);
         }
     }
-    if (json_array_size(kept) < json_array_size(runs)) {
+    if (json_array_size(kept) < json_array_size(runs))
         drop_measured(t, kept, column);
-        json_object_set_new(t->history, "caution",
-                            json_sprintf("lines with one key are steps of one run, because %.100s rises: %zu lines are %zu runs; "
-                                         "if each line is a run, say --map %.100s=param",
-                                         column, json_array_size(runs), json_array_size(kept), column));
-    }
+    say_joined(t, json_array_size(runs), json_array_size(kept), column, fallen);
     const bool is_training = rises && json_object_size(names) < json_array_size(runs);
     json_object_set_new(t->history, "runs", kept);
     json_decref(names);

@@ -745,6 +745,10 @@ printf 'id,epoch,step,loss\na,5,10,0.5\na,3,20,0.4\n' >falls.csv
 run import -C falls falls.csv --metric loss --direction lower
 must_equal 'keep 0.5 csv:a epoch=5; step=10
 keep 0.4 csv:a#2 epoch=3; step=20' "$(cells falls 9,10,15,17)"
+must_have out 'lines with one key are different runs where epoch falls; if they are steps of one run, say --map epoch=skip'
+run import -C fell falls.csv --metric loss --direction lower --map epoch=skip
+must_have out 'csv, 1 runs'
+must_lack out 'different runs'
 # Equal lines without a key are replicates, not steps of one training.
 printf 'epoch,acc\n10,0.9\n10,0.9\n20,0.95\n' >replicates.csv
 run import -C replicates replicates.csv --metric acc --direction higher
