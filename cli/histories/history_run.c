@@ -81,15 +81,15 @@ void history_set_direction(json_t *history, const char *metric, bool maximize)
 
 /* ---- JSON that Python writes ---- */
 
-/* The length of an integer that jansson refuses, such as a seed of 64 bits; 0: it is none. */
-static size_t long_integer(const char *at, const char *end)
+/* Whether the n bytes are an integer of JSON that jansson refuses, such as a seed of 64 bits. */
+static bool is_long_integer(const char *at, size_t n)
 {
-    const size_t n = strspn(at, "-0123456789");
-    if (n < 19 || at + n >= end || strchr(".eE", at[n]))
-        return 0;
+    const size_t sign = *at == '-';
+    if (n < sign + 19 || at[sign] == '0' || sign + strspn(at + sign, "0123456789") != n)
+        return false;
     errno = 0;
     strtoll(at, NULL, 10);
-    return errno == ERANGE ? n : 0;
+    return errno == ERANGE;
 }
 
 /* Python's json writes NaN and infinities as bare words, which are not JSON: they become texts, as W&B itself writes them. So do
@@ -109,9 +109,11 @@ char *history_json_quoted(const char *text, size_t *length)
             at += strlen(words[word]) - 1;
             continue;
         }
-        const size_t digits = in_text ? 0 : long_integer(at, end);
-        if (digits) {
-            n += (size_t)sprintf(out + n, "\"%.*s\"", (int)digits, at);
+        /* A number is looked at as a whole, because the digits behind its point are not an integer. */
+        const size_t digits = in_text ? 0 : strspn(at, "+-.0123456789eE");
+        if (digits > 0) {
+            const char *quote = is_long_integer(at, digits) ? "\"" : "";
+            n += (size_t)sprintf(out + n, "%s%.*s%s", quote, (int)digits, at, quote);
             at += digits - 1;
             continue;
         }
@@ -140,7 +142,8 @@ bool history_number(double *number, const json_t *value)
     const char *text = json_string_value(value);
     if (json_is_number(value))
         return *number = json_number_value(value), true;
-    return text && lineage_number_parse(number, text, strlen(text)) && !isfinite(*number);
+    return text && lineage_number_parse(number, text, strlen(text)) &&
+           (!isfinite(*number) || is_long_integer(text, strlen(text)));
 }
 
 /* ---- settings and metrics ---- */
@@ -181,15 +184,11 @@ void history_add_param(json_t *run, const char *name, json_t *value)
     json_decref(value);
 }
 
-/* Whether the text is an integer that a double does not hold: two seeds would be one number. */
+/* Whether the text is an integer in the range where a double does not hold each of them: two seeds would be one number. One that a
+ * double holds is a text there, too, because a column of seeds is of one kind. */
 static bool is_rounded(const char *text, double number)
 {
-    char digits[400];
-    const size_t n = strlen(text);
-    if (n < 16 || n >= 300 || text[strspn(text, "-0123456789")])
-        return false;
-    snprintf(digits, sizeof digits, "%.0f", number);
-    return strcmp(digits, text) != 0;
+    return fabs(number) >= 0x1p53 && !text[strspn(text, "-0123456789")];
 }
 
 void history_add_param_text(json_t *run, const char *name, const char *text)

@@ -257,7 +257,9 @@ static bool is_lightning_file(const char *path)
 
 static bool is_ray_result(const char *path)
 {
-    return is_beside(path, "progress.csv", "params.json") || head_has(path, "{", "\"training_iteration\":", "\"trial_id\":");
+    /* A progress.csv beside params.json alone is of rllab or garage, or of a Ray that wrote tables only: it is read as a table. */
+    return (is_beside(path, "progress.csv", "params.json") && is_beside(path, "progress.csv", "result.json")) ||
+           head_has(path, "{", "\"training_iteration\":", "\"trial_id\":");
 }
 
 static bool is_aide(const char *path)
@@ -513,14 +515,41 @@ static bool is_swanlab_file(const FTSENT *file)
     return cli_ends_with(file->fts_name, ".swanlab");
 }
 
+/* The folder of a run of MLflow has its id as its name, 32 hexadecimal digits. */
 static bool is_artifact(const FTSENT *file)
 {
-    return strcmp(file->fts_parent->fts_name, "artifacts") == 0;
+    static const char folder[] = "/artifacts/";
+    const size_t n = file->fts_pathlen - file->fts_namelen, tail = strlen(folder);
+    const char *end = file->fts_path + n;
+    return (n >= tail && strncmp(end - tail, folder, tail) == 0) &&
+           ((n >= tail + 32 && strspn(end - tail - 32, "0123456789abcdef") == 32) || has_beside(file, "../meta.yaml"));
 }
 
+/* Whether all members are numbers, or objects of numbers. */
+static bool has_numbers_only(const json_t *object)
+{
+    const char *name;
+    json_t *value;
+    double number;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+        if (!history_number(&number, value) && !has_numbers_only(value))
+            return false;
+    return json_object_size(object) > 0;
+}
+
+/* The metrics of one training; a list of runs, and a run with a name, may have that name of a file, too. */
 static bool is_dvclive_file(const FTSENT *file)
 {
-    return strcmp(file->fts_name, "metrics.json") == 0 && (has_beside(file, "plots") || has_beside(file, "params.yaml"));
+    char why[HISTORY_WHY_MAX];
+    size_t length;
+    if (strcmp(file->fts_name, "metrics.json") != 0 || !(has_beside(file, "plots") || has_beside(file, "params.yaml")))
+        return false;
+    char *text = history_file_text(file->fts_accpath, HEAD, &length, why);
+    json_t *metrics = text ? history_json(text) : NULL;
+    const bool is = has_numbers_only(metrics);
+    json_decref(metrics);
+    free(text);
+    return is;
 }
 
 static bool is_syne_tune_file(const FTSENT *file)
@@ -621,6 +650,9 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     const char *tool = find(path, options->tool, &read);
     if (!tool && errno)
         return history_fail(why, "cannot open %.300s: %s", path, strerror(errno));
+    const bool is_placed_table = read == read_lightning || read == read_ray_result;
+    if (is_placed_table && !options->tool && options->map && options->map[0] && cli_ends_with(path, ".csv"))
+        tool = "csv", read = read_table; /* the user says what its columns are */
     const bool guessed = !options->tool && (!tool || read == read_wandb || read == read_table);
     if (!tool && has_histories(path, why))
         return NULL;

@@ -161,6 +161,10 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
     for (FTSENT *file; good && (file = fts_read(tree));) {
         char metrics[PATH_MAX], place[PATH_MAX];
         struct stat st;
+        if (is_file && file->fts_info == FTS_D && file->fts_level > 0) {
+            fts_set(tree, file, FTS_SKIP);
+            continue;
+        }
         snprintf(metrics, sizeof metrics, "%s/hparams.yaml", file->fts_path);
         if (file->fts_info == FTS_D && strncmp(file->fts_name, "version_", 8) == 0 && stat(metrics, &st) != 0)
             history_leave_out(history, "versions without hparams.yaml");

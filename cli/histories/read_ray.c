@@ -17,6 +17,7 @@
 struct trial {
     json_t *history, *run; /* run: NULL until its first report */
     const char *key;       /* its folder; NULL if result.json was given alone */
+    bool changed;          /* its reports have several settings */
 };
 
 /* What Ray itself reports beside the metrics. */
@@ -70,6 +71,12 @@ static void add_metrics(struct trial *trial, const char *prefix, json_t *object,
     }
 }
 
+static void set_params(struct trial *trial, json_t *params)
+{
+    json_object_clear(json_object_get(trial->run, "params"));
+    history_add_param(trial->run, "", json_incref(params));
+}
+
 /* The run of a folder has the trial's id as its key, so that the folder and result.json alone give the same row. */
 static bool take_report(void *context, json_t *report)
 {
@@ -83,13 +90,17 @@ static bool take_report(void *context, json_t *report)
         history_set_time(trial->run, "started", ended - total);
     if (ended > 0)
         history_set_time(trial->run, "ended", ended);
-    if (!json_object_size(json_object_get(trial->run, "params")))
-        history_add_param(trial->run, "", json_incref(json_object_get(report, "config")));
-    const json_t *config = json_object_get(report, "config"), *before = json_object_get(trial->run, "config");
-    if (before && config && !json_equal(before, config))
+    json_t *config = json_object_get(report, "config");
+    const json_t *before = json_object_get(trial->run, "config");
+    const bool changes = config && !json_equal(before, config);
+    if (before && changes) {
+        trial->changed = true;
         history_set_text(trial->run, "notes",
                          "its settings changed while it ran, as population-based training does it; these are the last ones");
-    json_object_set(trial->run, "config", json_object_get(report, "config"));
+    }
+    if (changes)
+        set_params(trial, config);
+    json_object_set(trial->run, "config", config);
     history_set_time(trial->run, "seconds", total);
     add_metrics(trial, "", report, json_number_value(json_object_get(report, "training_iteration")));
     return true;
@@ -109,14 +120,21 @@ static const char *id_of_folder(char out[32], const char *name)
     return name;
 }
 
+/* If the settings changed, those of the last report belong to its score. params.json still names them, because a report of RLlib
+ * has all defaults, too. */
 static bool take_params(void *context, json_t *params)
 {
     struct trial *trial = context;
     char id[32];
+    const char *name;
+    json_t *value;
     if (!trial->run)
         trial->run = history_add_run(trial->history, id_of_folder(id, trial->key));
-    json_object_clear(json_object_get(trial->run, "params"));
-    history_add_param(trial->run, "", json_incref(params));
+    json_t *config = json_object_get(trial->run, "config");
+    set_params(trial, params);
+    json_object_foreach(params, name, value)
+        if (trial->changed && json_object_get(config, name))
+            history_add_param(trial->run, name, json_incref(json_object_get(config, name)));
     return true;
 }
 

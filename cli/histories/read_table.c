@@ -7,7 +7,7 @@
  * column that is named as the score is a metric. A column that none of these describes is a setting. Several keys are joined.
  * The only metric is the score, but for what is measured beside one, such as memory.
  *
- * Lines with one key, whose column `epoch` or `step` rises, are steps of one run: their metrics are its curve. Lines without any key,
+ * Lines with one key, whose columns `epoch` and `step` rise, are steps of one run: their metrics are its curve. Lines without any key,
  * name or state whose step rises are those of one training, which is refused: each would be a trial of its own.
  */
 #define _GNU_SOURCE /* strcasestr */
@@ -24,7 +24,7 @@
 #include "histories/readers.h"
 #include "support/program.h"
 
-enum { FILE_BYTES = 1 << 30, DEPTH = 16, REMEDY = 300 };
+enum { FILE_BYTES = 1 << 30, DEPTH = 16, REMEDY = 300, COUNTERS = 16 };
 
 enum role {
     KEY,
@@ -150,7 +150,9 @@ struct table {
     char **columns;
     enum role *roles;
     size_t n_columns, column, line;
-    const char *metric; /* the column that is the score; NULL: not named */
+    const char *metric;             /* the column that is the score; NULL: not named */
+    const char *counters[COUNTERS]; /* the columns that count steps */
+    size_t n_counters;
     json_t *run;
     bool failed, checked, unscored, has_key, run_has_key, has_value; /* has_value: there is a column metric_value */
     char metric_name[128], metric_value[64];
@@ -671,19 +673,38 @@ static bool counts_steps(const struct table *t, size_t column)
     return counts && t->roles[column] == PARAM;
 }
 
-/* Whether two lines of one step have no cell that is different, as where training and validation are logged by lines of their own. */
-static bool is_one_step(const json_t *line, const json_t *later)
+/* Whether a line says of its run what another one says, but for settings and metrics. */
+static bool is_said_alike(const json_t *line, const json_t *later)
+{
+    static const char *const members[] = {"name", "notes", "state", "broken", "started", "ended", "seconds"};
+    bool alike = true;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const json_t *one = json_object_get(line, members[i]), *other = json_object_get(later, members[i]);
+        alike = alike && (json_equal(one, other) || (!one && !other));
+    }
+    return alike;
+}
+
+/* Whether each of two lines has cells that the other one lacks, and none is different, as where training and validation are logged by
+ * lines of their own. Equal lines are two runs, and so are lines of which one only lacks a score. */
+static bool complete_each_other(const json_t *line, const json_t *later)
 {
     static const char *const members[] = {"params", "metrics"};
     const char *name;
     json_t *value;
-    for (size_t k = 0; k < 2; k++)
-        json_object_foreach(json_object_get(line, members[k]), name, value) {
-            const json_t *other = json_object_get(json_object_get(later, members[k]), name);
+    size_t n = 0, n_later = 0, n_both = 0;
+    for (size_t k = 0; k < 2; k++) {
+        json_t *cells = json_object_get(line, members[k]), *others = json_object_get(later, members[k]);
+        n += json_object_size(cells);
+        n_later += json_object_size(others);
+        json_object_foreach(cells, name, value) {
+            const json_t *other = json_object_get(others, name);
             if (other && !json_equal(value, other))
                 return false;
+            n_both += other != NULL;
         }
-    return true;
+    }
+    return n > n_both && n_later > n_both;
 }
 
 static double step_of(const json_t *run, const char *column)
@@ -692,11 +713,39 @@ static double step_of(const json_t *run, const char *column)
     return json_is_number(number) ? json_number_value(number) : (double)NAN;
 }
 
-/* Whether a line goes on with the training of an earlier one: with a later step, or with other cells of the same one. */
-static bool goes_on(const json_t *line, const json_t *later, const char *column)
+/* Returns a column that counts steps and is lower in the later line; NULL: none. */
+static const char *falling(const struct table *t, const json_t *line, const json_t *later)
+{
+    for (size_t i = 0; i < t->n_counters; i++)
+        if (step_of(later, t->counters[i]) < step_of(line, t->counters[i]))
+            return t->counters[i];
+    return NULL;
+}
+
+/* Whether a line goes on with the training of an earlier one: with a later step of the column, or with other cells of the same one. No
+ * column that counts steps falls in a training. */
+static bool goes_on(const struct table *t, const json_t *line, const json_t *later, const char *column)
 {
     const double step = step_of(line, column), next = step_of(later, column);
-    return next > step || (next == step && is_one_step(line, later));
+    if (falling(t, line, later))
+        return false;
+    /* Lines without a key are not joined, but refused, whatever times they have. */
+    return next > step || (next == step && (!t->has_key || is_said_alike(line, later)) && complete_each_other(line, later));
+}
+
+/* Keeps what is known of the last step of a key: all its lines, and what the columns counted before. */
+static void keep_last(const struct table *t, json_t *lasts, const char *key, const json_t *run, const char *column, bool joins)
+{
+    json_t *last = json_object_get(lasts, key), *copy = json_deep_copy(run), *params = json_object_get(copy, "params");
+    const bool is_same = joins && step_of(last, column) == step_of(run, column);
+    if (is_same) {
+        json_object_update_missing(params, json_object_get(last, "params"));
+        json_object_update_missing(json_object_get(copy, "metrics"), json_object_get(last, "metrics"));
+    }
+    for (size_t i = 0; joins && i < t->n_counters; i++)
+        if (!json_object_get(params, t->counters[i]))
+            json_object_set(params, t->counters[i], json_object_get(json_object_get(last, "params"), t->counters[i]));
+    json_object_set_new(lasts, key, copy);
 }
 
 /* How many lines do not go on with the line before them that has the same key, or without keys the same name. */
@@ -705,24 +754,28 @@ static size_t n_restarts(const struct table *t, const char *column)
     json_t *lasts = json_object(), *run;
     size_t i, n = 0;
     json_array_foreach(json_object_get(t->history, "runs"), i, run) {
-        const char *key = json_string_value(json_object_get(run, t->has_key ? "key" : "name"));
-        const json_t *before = json_object_get(lasts, key ? key : "");
-        n += before ? !goes_on(before, run, column) : !isfinite(step_of(run, column));
-        json_object_set(lasts, key ? key : "", run);
+        const char *text = json_string_value(json_object_get(run, t->has_key ? "key" : "name")), *key = text ? text : "";
+        const json_t *before = json_object_get(lasts, key);
+        const bool joins = before && goes_on(t, before, run, column);
+        n += before ? !joins : !isfinite(step_of(run, column));
+        keep_last(t, lasts, key, run, column, joins);
     }
     json_decref(lasts);
     return n;
 }
 
-/* The column that counts the steps of a training, of several the one by which most lines go on; NULL: none. */
-static const char *step_column(const struct table *t)
+/* Finds the columns that count steps. Returns the one by which most lines go on; NULL: none. */
+static const char *step_column(struct table *t)
 {
     const char *best = NULL;
     size_t least = SIZE_MAX;
-    for (size_t i = 0; i < t->n_columns; i++) {
-        const size_t n = counts_steps(t, i) ? n_restarts(t, t->columns[i]) : SIZE_MAX;
+    for (size_t i = 0; i < t->n_columns && t->n_counters < COUNTERS; i++)
+        if (counts_steps(t, i))
+            t->counters[t->n_counters++] = t->columns[i];
+    for (size_t i = 0; i < t->n_counters; i++) {
+        const size_t n = n_restarts(t, t->counters[i]);
         if (n < least)
-            best = t->columns[i], least = n;
+            best = t->counters[i], least = n;
     }
     return best;
 }
@@ -735,20 +788,74 @@ static bool has_role(const struct table *t, enum role role)
     return false;
 }
 
-/* Adds a later step: its metrics are points of the curves; what changes from step to step was measured, too, and is left out of the settings. */
+/* Adds a step: its metrics are points of the curves. What changes from step to step was measured, too, and is left out of the settings:
+ * `cells` has true for it, and false for a setting that not all lines have. A blank cell says nothing. */
 static void add_step(json_t *run, const json_t *later, double step)
 {
-    json_t *params = json_object_get(run, "params"), *value;
+    static const char *const ends[] = {"state", "broken"};
+    json_t *params = json_object_get(run, "params"), *others = json_object_get(later, "params"),
+           *cells = json_object_get(run, "cells"), *value;
     const char *name;
     void *next;
     double number;
     json_object_foreach(json_object_get(later, "metrics"), name, value)
         if (history_number(&number, value))
             history_add_point_at(run, name, step, number);
-    json_object_foreach_safe(params, next, name, value)
-        if (!json_equal(value, json_object_get(json_object_get(later, "params"), name)))
+    json_object_foreach_safe(params, next, name, value) {
+        const json_t *other = json_object_get(others, name);
+        if (other && json_equal(value, other))
+            continue;
+        json_object_set_new(cells, name, json_boolean(other != NULL));
+        if (other)
             json_object_del(params, name);
-    json_object_set(run, "state", json_object_get(later, "state"));
+    }
+    json_object_foreach(others, name, value)
+        if (!json_object_get(params, name) && !json_is_true(json_object_get(cells, name))) {
+            json_object_set(params, name, value);
+            json_object_set_new(cells, name, json_false());
+        }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (json_object_get(later, ends[i]))
+            json_object_set(run, ends[i], json_object_get(later, ends[i]));
+}
+
+/* Leaves out of the settings the steps, and what was measured: what changes in another run and is counted, or lacks in lines of its own. */
+static void drop_measured(const struct table *t, json_t *runs, const char *column)
+{
+    json_t *measured = json_object(), *run, *value;
+    const char *name;
+    size_t i;
+    json_array_foreach(runs, i, run)
+        json_object_foreach(json_object_get(run, "cells"), name, value)
+            if (json_is_true(value))
+                json_object_set(measured, name, value);
+    json_array_foreach(runs, i, run) {
+        json_object_foreach(json_object_get(run, "cells"), name, value)
+            if (json_object_get(measured, name))
+                json_object_del(json_object_get(run, "params"), name);
+        for (size_t k = 0; k < t->n_counters; k++)
+            if (t->counters[k] == column || json_object_get(measured, t->counters[k]))
+                json_object_del(json_object_get(run, "params"), t->counters[k]);
+    }
+    json_decref(measured);
+}
+
+/* Says which lines became one run, and which did not although another column rises, each with the way back. */
+static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const char *column, const char *fallen)
+{
+    char joined[400] = "", apart[300] = "";
+    if (n_runs < n_lines)
+        snprintf(
+            joined, sizeof joined,
+            "lines with one key are steps of one run, because %.60s rises: %zu lines are %zu runs; if each line is a run, say "
+            "--map %.60s=param",
+            column, n_lines, n_runs, column);
+    if (fallen)
+        snprintf(apart, sizeof apart,
+                 "%slines with one key are different runs where %.60s falls; if they are steps of one run, say --map %.60s=skip",
+                 *joined ? "\n" : "", fallen, fallen);
+    if (*joined || fallen)
+        json_object_set_new(t->history, "caution", json_sprintf("%s%s", joined, apart));
 }
 
 /* Makes one run of the lines of each key. Returns false if all lines are steps of one training, whose runs nobody knows. */
@@ -762,28 +869,31 @@ static bool join_steps(struct table *t)
     json_t *names = json_object(); /* in a table with one metric a line, the names of the metrics */
     const bool nameless = !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
     const bool rises = nameless && n_restarts(t, column) == 0;
-    bool joined = false;
+    const char *fallen = NULL;
     size_t i;
     json_array_foreach(runs, i, run) {
         const char *key = json_string_value(json_object_get(run, "key")), *name = json_string_value(json_object_get(run, "name"));
         json_t *first = t->has_key ? json_object_get(firsts, key) : NULL;
         const json_t *last = json_object_get(lasts, key);
+        const bool joins = first && goes_on(t, last, run, column);
+        if (first && falling(t, last, run) && falling(t, run, last))
+            fallen = falling(t, last, run);
         json_object_set_new(names, name ? name : "", json_true());
-        if (first && goes_on(last, run, column)) {
-            if (json_object_size(json_object_get(first, "curves")) == 0)
-                add_step(first, first, step_of(last, column));
+        keep_last(t, lasts, key, run, column, joins);
+        if (joins && !json_object_get(first, "cells")) {
+            json_object_set_new(first, "cells", json_object());
+            add_step(first, first, step_of(first, column));
+        }
+        if (joins) {
             add_step(first, run, step_of(run, column));
-            joined = true;
         } else {
             json_array_append(kept, run);
             json_object_set(firsts, key, run);
         }
-        if (isfinite(step_of(run, column)))
-            json_object_set_new(lasts, key, json_deep_copy(run));
     }
-    json_array_foreach(kept, i, run)
-        if (joined)
-            json_object_del(json_object_get(run, "params"), column);
+    if (json_array_size(kept) < json_array_size(runs))
+        drop_measured(t, kept, column);
+    say_joined(t, json_array_size(runs), json_array_size(kept), column, fallen);
     const bool is_training = rises && json_object_size(names) < json_array_size(runs);
     json_object_set_new(t->history, "runs", kept);
     json_decref(names);

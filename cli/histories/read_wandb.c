@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "histories/readers.h"
 
 enum { FILE_BYTES = 1 << 30, DEPTH = 12 };
@@ -413,7 +414,7 @@ static void add_unknown(json_t *history, json_t *index, const char *path)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char id[128];
     name += strncmp(name, "run-", 4) == 0 ? 4 : 0;
-    snprintf(id, sizeof id, "%.*s", (int)strcspn(name, "."), name);
+    snprintf(id, sizeof id, "%.*s", (int)(strlen(name) - (cli_ends_with(name, ".wandb") ? strlen(".wandb") : 0)), name);
     if (!json_object_get(index, id))
         history_set_text(history_run_of(history, index, id), "state", "running");
 }

@@ -36,7 +36,7 @@ void history_set_time(json_t *run, const char *member, double seconds);   /* nan
 /* Adds a setting. Takes the value: members of objects become settings `a.b`, lists their JSON text; null sets nothing. */
 void history_add_param(json_t *run, const char *name, json_t *value);
 
-/* Adds a setting that a tool stores as text: a number if it reads as one; an integer that a double would round stays a text. */
+/* Adds a setting that a tool stores as text: a number if it reads as one; an integer from 2^53 on stays a text. */
 void history_add_param_text(json_t *run, const char *name, const char *text);
 
 /* Sets the last value of a metric: a number, or the text "nan", "inf" or "-inf". */
@@ -61,12 +61,12 @@ void history_leave_out(json_t *history, const char *reason);
 /* Sets which value of a metric is better ("maximize" or "minimize"), as the tool recorded it. */
 void history_set_direction(json_t *history, const char *metric, bool maximize);
 
-/* A copy of the text (free), of *length bytes, in which the bare words NaN, Infinity and -Infinity are quoted, as Python's json
- * writes them; NULL if out of memory. */
+/* A copy of the text (free), of *length bytes, in which the bare words NaN, Infinity and -Infinity, as Python's json writes them,
+ * and integers of more than 64 bits are quoted; NULL if out of memory. */
 char *history_json_quoted(const char *text, size_t *length);
 json_t *history_json(const char *text); /* any value; NULL if the text is not JSON */
 
-/* Reads a number, or one of those words as a text. Returns false for anything else. */
+/* Reads a number, or one of those words and integers as a text. Returns false for anything else. */
 bool history_number(double *number, const json_t *value);
 
 /* Seconds since 1970 of "2026-11-23T15:38:17.858", with a blank for the T, with Z or an offset, or without (then as `local` says,

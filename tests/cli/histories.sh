@@ -291,10 +291,22 @@ done
 must_equal 'keep 0.15 ray:80ee5_00000
 crash  ray:80ee5_00001
 crash  ray:80ee5_00002' "$(cells report 9,10,15)"
+# A progress.csv beside params.json alone is a table: of rllab, garage, or of Ray without its logger of JSON.
+mkdir garage
+echo '{"lr": 0.1}' >garage/params.json
+printf 'trial_id,training_iteration,loss\na_0,1,0.5\n' >garage/progress.csv
+run import -C tables garage/progress.csv --metric loss --direction lower
+must_have out 'csv, 1 runs: finished 1'
+must_equal 0.5 "$(cells tables 10)"
 # Population-based training changes the settings of a trial.
 sed 's/"lr": 0.1/"lr": 0.2/; s/"training_iteration": [0-9]*/"training_iteration": 9/' "$real"/ray-2.60/*k=0*/result.json | tail -n 1 >>"$(echo progress/*k=0*)/result.json"
 run import -C population progress --metric loss --direction lower
 must_have population/results.tsv 'its settings changed while it ran'
+must_equal 'ray:80ee5_00000 k=0; lr=0.2' "$(cells population 15,17 | head -n 1 | cut -d ';' -f 1,2)" 'the settings of the last report'
+mkdir alone
+cp progress/*k=0*/result.json alone/
+run import -C alone/store alone/result.json --metric loss --direction lower
+must_equal 'lr=0.2; k=0' "$(cells alone/store 17 | cut -d ';' -f 1,2)"
 new offline lower
 # The log of a process that was killed early has its header only, and is counted.
 mkdir -p killed/run-1
@@ -303,6 +315,13 @@ cp "$real/wandb-0.31/run-bacp9fbp.wandb" killed/
 run import -C offline --dry-run killed --metric val_loss
 must_have out 'wandb 0.31.0, 2 runs: finished 1, running 1'
 must_have out '1 runs have not ended and are left out'
+# An id may have a dot.
+mkdir dotted
+for id in v1.2 v1.3; do
+    cp killed/run-1/run-k1.wandb dotted/run-$id.wandb
+done
+run import -C offline --dry-run dotted --metric val_loss
+must_have out '2 runs: running 2'
 run import -C offline "$real/wandb-0.31" --metric val_loss
 must_have out 'wandb 0.31.0, 2 runs: finished 2'
 must_equal '2026-11-28T10:01:01Z plain keep 0.8
@@ -582,8 +601,14 @@ END
 run import -C cometed comet-named --direction lower
 must_equal "plain lr=0.1; d_a='[1,2]'" "$(cells cometed 7,17)"
 mkdir -p dvclive/plots
-touch dvclive/metrics.json
+echo '{"step": 2, "train": {"loss": 0.5, "acc": NaN}}' >dvclive/metrics.json
 must_fail 2 'is of DVC or DVCLive, whose metrics.json is of one training' import -C h dvclive
+# A list of runs of that name is not of DVC, whatever is beside it.
+mkdir dvx
+echo 'lr: 0.1' >dvx/params.yaml
+echo '[{"id": "a", "config": {"lr": 1}, "summary": {"loss": 0.5}}, {"id": "b", "config": {"lr": 2}, "summary": {"loss": 0.4}}]' >dvx/metrics.json
+run import -C dvxed dvx/metrics.json --direction lower
+must_have out 'wandb, 2 runs'
 run import -C comet "$real/comet-3.58" --direction lower
 must_have out 'metrics of 1 finished runs: val_loss 1'
 must_have comet/results.tsv '0.3333333333333333'
@@ -627,9 +652,15 @@ must_fail 2 'is of Hydra, which keeps no score' import -C syne multi
 must_fail 2 'is of Aim' import -C syne aimed
 must_fail 2 'is of SwanLab' import -C syne swan
 must_fail 2 'name the folder in which it is' import -C syne "$real/keras-tuner-1.4/oracle.json"
-mkdir -p artifacts/mlruns/1/a/artifacts projects
-touch artifacts/mlruns/1/a/artifacts/model.txt
-must_fail 2 'has only artifacts of MLflow; its runs are in the database' import -C syne artifacts/mlruns
+mlflow_run=artifacts/mlruns/1/0123456789abcdef0123456789abcdef
+mkdir -p $mlflow_run/artifacts other/1/a/artifacts projects
+touch $mlflow_run/artifacts/model.txt other/1/a/artifacts/model.txt
+for folder in artifacts/mlruns artifacts/mlruns/1 $mlflow_run $mlflow_run/artifacts/; do
+    must_fail 2 'has only artifacts of MLflow; its runs are in the database' import -C syne $folder
+done
+for folder in other other/1/a other/1/a/artifacts; do
+    must_fail 2 'is neither a results.tsv nor a table' import -C syne $folder
+done
 cp trackio-0.43.db projects/p.db
 cp "$real/optuna-5-journal.log" projects/
 must_fail 2 'projects is a folder; name one of the files in it: optuna-5-journal.log (optuna), p.db (trackio)' import -C syne projects
@@ -656,15 +687,26 @@ run import -C settings "$real/tensorboardx-2.6-hparams" --direction lower --metr
 must_have out 'tensorboard does not record how a run ended: one that died or goes on counts as finished'
 must_equal 'tensorboard:hp 0.25 lr=0.1; flag=true; opt=adam; metrics hparam.loss=0.25' "$(cells settings 15,10,17 | sed 's/^\([^ ]*\) \([^ ]*\)/\2 \1/')"
 # Integers that a double would round stay what they are, so that two seeds are two; a run that is there twice is one.
-cat >seeds.json <<'END'
+cat >longs.json <<'END'
 [{"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}},
- {"id": "b", "config": {"seed": 18446744073709551615, "n": -9007199254740992}, "summary": {"loss": 2}},
+ {"id": "b", "config": {"seed": 18446744073709551615, "n": -9007199254740991}, "summary": {"loss": 2}},
  {"id": "a", "config": {"seed": 12345678901234567, "n": 3}, "summary": {"loss": 1}}]
 END
-run import -C seeds seeds.json --metric loss --direction lower
+run import -C longs longs.json --metric loss --direction lower
 must_have out '1 copies of a run are left out'
 must_equal "wandb:a seed='12345678901234567'; n=3
-wandb:b seed='18446744073709551615'; n=-9007199254740992" "$(cells seeds 15,17 | sed 's/; disc.*//')"
+wandb:b seed='18446744073709551615'; n=-9007199254740991" "$(cells longs 15,17 | sed 's/; disc.*//')"
+printf '[{"id": "a", "config": {"seed": 12345678901234567}, "summary": {"loss": 1}}, {"id": "b", "config": {"seed": 12345678901234568}, "summary": {"loss": 2}}]' >kinds.json
+run import -C kinds kinds.json --direction lower
+must_equal "seed='12345678901234567' seed='12345678901234568'" "$(cells kinds 17 | sed 's/; disc.*//' | tr '\n' ' ' | sed 's/ $//')" 'seeds of one column are of one kind'
+# The digits of a number with a point are not an integer, however many there are; an integer of more than 64 bits is a metric, too.
+printf '{"id": "a", "config": {"x": 0.1234567890123456789012, "y": -1234567890123456789012e-3}, "summary": {"loss": 123456789012345678901234567890, "acc": 1}}' >digits.json
+run import -C digits digits.json --metric loss --direction lower
+must_equal '1.2345678901234568e+29 x=0.12345678901234568; y=-1.2345678901234568e+18; metrics acc=1.0' "$(cells digits 10,17)"
+printf '[{"id": "a", "config": {"x": 0.%0600000d1}, "summary": {"loss": 1}}]' 0 >digits.json
+timeout 20 "$LINEAGE" import -C digits --dry-run digits.json --metric loss >out || fail 'a number of 600,000 digits takes the time of their square'
+printf '[{"id": "a", "summary": {"loss": 99999999999999999999-1}}]' >digits.json
+must_fail 2 'digits.json:1: ' import -C digits digits.json
 # Lines of one training are not runs, whichever column counts them.
 must_fail 2 'its lines are steps of one training, because only time/total_timesteps tells them apart' \
     import -C syne "$SOURCE/fixtures/real/stable_baselines3/log/progress.csv" --metric eval/mean_reward
@@ -674,11 +716,55 @@ printf 'id,epoch,step,train,val\na,0,1,0.5,\na,0,1,,0.25\na,1,2,0.4,\na,1,2,,0.1
 run import -C steps lines.csv --metric val --direction lower
 must_equal 'csv:a 0.125
 csv:b 0.5' "$(cells steps 15,10 | sed 's/^\([^ ]*\) \([^ ]*\)/\2 \1/')"
+must_have out 'lines with one key are steps of one run, because epoch rises: 6 lines are 2 runs; if each line is a run, say --map epoch=param'
+must_lack out 'parameters:'
+# Lines that ended differently, or that are equal, are runs: of one step are only lines of which each has a cell that the other lacks.
+printf 'id,epoch,lr,loss,state\na,10,0.1,0.4,COMPLETE\na,10,0.1,,FAIL\nb,10,0.2,0.5,COMPLETE\nb,10,0.2,0.5,COMPLETE\n' >ended.csv
+run import -C ended ended.csv --metric loss --direction lower
+must_equal 'keep 0.4 csv:a
+crash  csv:a#2
+discard 0.5 csv:b
+discard 0.5 csv:b#2' "$(cells ended 9,10,15)"
+printf 'id,epoch,loss,acc,ended\na,10,0.4,,2026-11-30 10:00:00\na,10,,0.9,2026-11-30 11:00:00\n' >times.csv
+run import -C times times.csv --metric loss --map acc=metric --direction lower
+must_have out 'csv, 2 runs'
+# A blank cell says nothing of a setting: the value of another line counts.
+printf 'id,epoch,lr,wd,loss\na,0,0.1,,0.5\na,1,,0.01,0.3\na,2,,,0.2\nb,0,0.2,0.01,0.6\n' >blank.csv
+run import -C blank blank.csv --metric loss --direction lower
+must_equal 'keep 0.2 lr=0.1; wd=0.01
+discard 0.6 lr=0.2; wd=0.01' "$(cells blank 9,10,17 | sed 's/; disc.*//')"
+printf 'id,epoch,lr,loss\na,0,0.1,0.5\na,1,0.2,0.4\na,2,0.3,0.3\n' >schedule.csv
+run import -C schedule schedule.csv --metric loss --direction lower
+must_equal '0.3 ' "$(cells schedule 10,17)" 'a rate that changes is not a setting'
+# The state of the last line counts, also of one that breaks a constraint.
+printf 'id,epoch,loss,state\na,0,0.5,running\na,1,0.4,infeasible\n' >broke.csv
+run import -C broke broke.csv --metric loss --direction lower
+must_have out '1 disqualified'
+# No column that counts steps falls in a training.
+printf 'id,epoch,step,loss\na,5,10,0.5\na,3,20,0.4\n' >falls.csv
+run import -C falls falls.csv --metric loss --direction lower
+must_equal 'keep 0.5 csv:a epoch=5; step=10
+keep 0.4 csv:a#2 epoch=3; step=20' "$(cells falls 9,10,15,17)"
+must_have out 'lines with one key are different runs where epoch falls; if they are steps of one run, say --map epoch=skip'
+run import -C fell falls.csv --metric loss --direction lower --map epoch=skip
+must_have out 'csv, 1 runs'
+must_lack out 'different runs'
+# Equal lines without a key are replicates, not steps of one training.
+printf 'epoch,acc\n10,0.9\n10,0.9\n20,0.95\n' >replicates.csv
+run import -C replicates replicates.csv --metric acc --direction higher
+must_have out '3 runs imported'
 printf 'epoch,lr,val_loss\n10,0.1,0.5\n10,0.01,0.4\n20,0.1,0.3\n20,0.01,0.2\n' >grid.csv
 run import -C grid grid.csv --metric val_loss --direction lower
 must_have out '4 runs imported'
 run import -C one "$real/lightning-2.6/p/version_0/metrics.csv" --metric val_loss --direction lower
 must_have out 'lightning, 1 runs: finished 1'
+# That file is one training, whatever is below its folder; --map makes each of its lines a run.
+cp -r "$real/lightning-2.6/p/version_0" nest
+cp -r "$real/lightning-2.6/p/version_1" nest/
+run import -C nest-store nest/metrics.csv --metric val_loss --direction lower
+must_have out 'lightning, 1 runs: finished 1'
+run import -C nest-store --dry-run nest/metrics.csv --metric val_loss --map epoch=param --map step=param
+must_have out 'csv, 6 runs'
 run import -C nevergrad "$real/nevergrad-1.0.jsonl" --direction lower
 must_have out 'score: loss, a lower one is better, says the store as does json'
 must_have out 'parameters: lr, opt'
