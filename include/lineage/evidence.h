@@ -235,7 +235,7 @@ LINEAGE_API const struct lineage_failed_setting *lineage_evidence_failed(const s
 LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char *exp_id);
 
 /* The id of the row that shows trial i, as lineage_best does: the kept one, else its first, else, where that run diverged, the first
- * that counts. */
+ * that counts. A trial of which more runs diverged than did not has the id of its first row, which is said to be held back. */
 LINEAGE_API const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i);
 
 /* Adds the run of a row that is about to be written, with a finite score, to trial i, and judges all trials again. */
