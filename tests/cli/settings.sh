@@ -495,6 +495,7 @@ settings_of 'Name,lr,seed,loss\nbold-sunset-7,0.1,1,3.0\ncalm-river-8,0.1,2,3.1\
 must_equal '000 1 0,001 1 0,' "$(cat listed)" 'a table does not say that its names were drawn'
 settings_of 'Name,state,lr,seed,loss\nppo s1,finished,0.1,1,3.0\nppo s2,failed,0.1,2,\nppo s3,finished,0.1,3,3.1\nsac s1,failed,0.1,1,\nsac s2,failed,0.1,2,\n'
 must_equal '000 2 1,003 0 2,' "$(cat listed)" 'runs that failed'
+must_have err 'has no score: 2 runs failed; the newest, 004: crash: as csv recorded'
 noted() # NAME SEED LOSS NOTES
 {
     printf '{"id": "%s", "name": "%s", "state": "finished", "config": {"lr": 1, "seed": %s}, "summary": {"loss": %s}, "notes": "%s"}' "$1" "$@"
