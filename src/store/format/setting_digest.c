@@ -82,7 +82,8 @@ static size_t without_seed(const struct lineage_trial *row, const char *const *n
 
 /*
  * Whether the hypothesis is the name that a tracker drew for an imported run (cli/histories writes the job as TOOL:RUN): two words and
- * the number of the run, "bold-sunset-12". A number that is the seed, or a short first word, may be a name that a person gave: "ppo-cartpole-1".
+ * the number of the run, "bold-sunset-12". A number that is the seed, or a short first word, may be of a name that a person gave:
+ * "ppo-cartpole-1".
  */
 static bool is_drawn_name(const struct lineage_trial *row, const char *const *names)
 {
