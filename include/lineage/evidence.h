@@ -194,8 +194,8 @@ struct lineage_evidence {
 /*
  * Settings. A trial is a setting with all its runs: its first row, the rows that run it again, and the rows that say the same but
  * for another value of a seed (lineage_param_is_seed): the same specialist, hypothesis, program and other parameters. A row that has
- * none of the last three is a setting of its own. A hypothesis may end in the row's seed ("ppo-s1"), and the name that a tracker drew for
- * an imported run ("bold-sunset-12") is none.
+ * none of the last three is a setting of its own. The name of an imported run may end in its seed
+ * ("ppo-s1"), and one that a tracker drew ("bold-sunset-12") says nothing.
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
  * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean
@@ -236,7 +236,7 @@ LINEAGE_API const struct lineage_failed_setting *lineage_evidence_failed(const s
 LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char *exp_id);
 
 /* The id of the row that shows trial i, as lineage_best does: the kept one, else its first, else, where that run diverged, the first
- * that counts. A trial of which more runs diverged than did not has the id of its first row, which is said to be held back. */
+ * that counts. A trial that is held back has the id of its first row. */
 LINEAGE_API const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i);
 
 /* Adds the run of a row that is about to be written, with a finite score, to trial i, and judges all trials again. */

@@ -440,7 +440,7 @@ static enum lineage_status skip_ids_of_lost_rows(struct lineage_store *store, co
     const uint64_t known = log_rows_beyond(store->log, at->rows);
     if (!known || known <= at->rows + count_records(store->log, at->watermark, end->size))
         return LINEAGE_OK;
-    const uint64_t records = count_records(store->log, 0, end->size), rows = records ? records - 1 : 0; /* also what is no row */
+    const uint64_t records = count_records(store->log, 0, end->size), rows = records ? records - 1 : 0; /* unreadable ones, too */
     if (known <= rows)
         return LINEAGE_OK;
     enum lineage_status status = mirror_sync(store->mirror, err);

@@ -61,13 +61,14 @@ static size_t word(const char *text, size_t length, int (*is)(int))
     return n;
 }
 
-/* How much of the hypothesis says what ran, without the row's seed at its end: "ppo-s1", "relu, seed 1". */
+/* How much of the hypothesis says what ran: of an imported run (cli/histories writes the job as TOOL:RUN) its name without the row's
+ * seed at its end, "ppo-s1" or "relu, seed 1". */
 static size_t without_seed(const struct lineage_trial *row, const char *const *names)
 {
     const char *says = row->hypothesis;
     const size_t length = strlen(says), digits = word(says, length, isdigit);
     size_t n = length - digits;
-    if (!digits || !has_seed(row, names, says + n))
+    if (!row->job_name || !strchr(row->job_name, ':') || !digits || !has_seed(row, names, says + n))
         return length;
     n -= n && strchr(" =:_-", says[n - 1]);
     const size_t letters = word(says, n, isalpha);
@@ -81,8 +82,7 @@ static size_t without_seed(const struct lineage_trial *row, const char *const *n
 }
 
 /*
- * Whether the hypothesis is the name that a tracker drew for an imported run (cli/histories writes the job as TOOL:RUN): two words and
- * the number of the run, "bold-sunset-12". A number that is the seed, or a short first word, may be of a name that a person gave:
+ * Whether the hypothesis is the name that a tracker drew for an imported run: two words and the number of the run, "bold-sunset-12". A number that is the seed, or a short first word, may be of a name that a person gave:
  * "ppo-cartpole-1".
  */
 static bool is_drawn_name(const struct lineage_trial *row, const char *const *names)

@@ -24,7 +24,7 @@ void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
 /* Implements log_is_whole. */
 bool digest_file_is_whole(const struct digest_file *file, struct log *log, const struct tsv_record *record);
 
-/* Whether the last digest is that of these bytes, or of the first records of them. */
+/* Implements log_knows. */
 bool digest_file_knows(const struct digest_file *file, const char *bytes, size_t length);
 
 /* Implements log_rows_beyond. */

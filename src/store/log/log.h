@@ -138,6 +138,7 @@ struct log_kind {
     enum lineage_status (*skip_ids)(struct log *, uint64_t given, struct lineage_error *); /* NULL: a log without requests */
     bool (*is_whole)(struct log *, const struct tsv_record *); /* NULL: never known */
     uint64_t (*rows_beyond)(struct log *, uint64_t rows); /* NULL: never known */
+    bool (*knows)(struct log *, const char *bytes, size_t length); /* likewise */
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*wait)(struct log *, int milliseconds, bool *news, struct lineage_error *);
@@ -327,6 +328,12 @@ static inline bool log_is_whole(struct log *log, const struct tsv_record *record
 static inline uint64_t log_rows_beyond(struct log *log, uint64_t rows)
 {
     return log->kind->rows_beyond ? log->kind->rows_beyond(log, rows) : 0;
+}
+
+/* Whether the last digest is that of these bytes, or of the first records of them. */
+static inline bool log_knows(struct log *log, const char *bytes, size_t length)
+{
+    return log->kind->knows && log->kind->knows(log, bytes, length);
 }
 
 /* Compares the records with their digests. Writes nothing and does not wait for writers. */

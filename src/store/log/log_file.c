@@ -685,6 +685,11 @@ static uint64_t file_rows_beyond(struct log *log, uint64_t rows)
     return digest_file_rows_beyond(&file_of(log)->digests, rows);
 }
 
+static bool file_knows(struct log *log, const char *bytes, size_t length)
+{
+    return digest_file_knows(&file_of(log)->digests, bytes, length);
+}
+
 static bool file_is_whole(struct log *log, const struct tsv_record *record)
 {
     return digest_file_is_whole(&file_of(log)->digests, log, record);
@@ -720,6 +725,7 @@ static const struct log_kind kind = {.look = file_look,
                                      .settle = file_settle,
                                      .is_whole = file_is_whole,
                                      .rows_beyond = file_rows_beyond,
+                                     .knows = file_knows,
                                      .check_digests = file_check_digests,
                                      .rebuild_digests = file_rebuild_digests,
                                      .wait = file_wait,

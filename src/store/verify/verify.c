@@ -21,7 +21,6 @@
 #include "../files/telemetry.h"
 #include "../format/json_text.h"
 #include "../log/digest_chain.h"
-#include "../log/digest_file.h"
 #include "../questions/questions.h"
 #include "mirror_checks.h"
 #include "../mirror/statement.h"
@@ -256,7 +255,7 @@ static const struct {
                      {BLANKS, "lines end in blanks, as an editor may leave them", "s/ *$//"},
                      {BLANKS | FIRST_LINE, "its first line ends in blanks, as an editor may leave them", "1s/ *$//"}};
 
-/* Writes the log as it was before. */
+/* Writes the bytes that the log had before. */
 static void take_back(struct buf *out, const struct buf *log, unsigned what)
 {
     size_t from = what & MARK && log->length > 3 && memcmp(log->data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
@@ -280,14 +279,13 @@ static void take_back(struct buf *out, const struct buf *log, unsigned what)
  * log may have had such bytes before. */
 static void note_reformatting(struct verifying *v)
 {
-    const struct digest_file file = {.dir_fd = v->store->dir_fd};
     struct buf log = {0}, before = {0};
     char text[240];
     if (fs_read_file(v->store->dir_fd, PLACE_RESULTS, &log, NULL) == LINEAGE_OK && log.length) {
         const char *end = memchr(log.data, '\n', log.length);
         for (size_t i = 0; i < sizeof reformattings / sizeof *reformattings; i++) {
             take_back(&before, &log, reformattings[i].what);
-            if (before.failed || before.length == log.length || !digest_file_knows(&file, before.data, before.length))
+            if (before.failed || before.length == log.length || !log_knows(v->store->log, before.data, before.length))
                 continue;
             snprintf(text, sizeof text, "%s: sed -i '%s' " PLACE_RESULTS " takes that back", reformattings[i].said,
                      reformattings[i].back);
