@@ -9,7 +9,7 @@ struct refs {
     struct cli_session session;
     int remove, add, all, without_rows;
     struct cli_list *list;
-    size_t changed, missing;
+    size_t changed, missing, others;
 };
 
 /* Trials that were run outside of a repository have no line. */
@@ -25,6 +25,7 @@ static void show(struct refs *o, const char *exp_id)
                               : trial_place_of(git) ? "missing"
                                                     : "unknown"));
         o->missing += *ref && !exists;
+        o->others += *ref && !exists && trial_ref_is_other(git);
         if (*ref && !trial_place_of(git))
             cli_error(CLI_NO, "the ref of %s is unknown: the repository %s is not there", exp_id, cli_json_member(git, "top"));
     }
@@ -101,6 +102,10 @@ static int work(struct cli_session *session, void *context)
     if (!lists)
         printf("%zu refs %s\n", o->changed, o->remove ? "removed" : "in place");
     int listed = lists ? cli_list_finish(o->list) : CLI_OK;
+    if (o->others)
+        cli_say("where a ref is there and listed as missing, it names another commit than the trial: the history was rewritten, "
+                "and only "
+                "the list of git filter-repo, or refs/original of one git filter-branch, says which commit became which");
     return status != CLI_OK ? status : listed != CLI_OK ? listed : o->missing ? CLI_NO : CLI_OK;
 }
 

@@ -348,6 +348,16 @@ bool trial_ref_exists(const json_t *git)
     return exists;
 }
 
+bool trial_ref_is_other(const json_t *git)
+{
+    char commit[REPOSITORY_COMMIT_MAX];
+    struct repository *r = open_repository(git);
+    const char *ref = cli_json_member(git, "ref");
+    bool other = r && is_ours(ref, REFS) && repository_commit(commit, r, ref) && strcmp(commit, code_of(git)) != 0;
+    free(r);
+    return other;
+}
+
 json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store)
 {
     const char *const places[] = {store, "."};

@@ -47,3 +47,6 @@ json_t *trial_ref_find(const char *exp_id, const char *begin, const char *store)
 
 /* Whether the ref exists and names the trial's code. */
 bool trial_ref_exists(const json_t *git);
+
+/* Whether the ref exists and names another commit, as after a rewriting of the history that nothing tells of. */
+bool trial_ref_is_other(const json_t *git);

@@ -414,6 +414,29 @@ static void add_front(json_t *result, struct lineage_store *store)
     }
 }
 
+/* The settings without a score, of all rows: what a bounded reading leaves out may have a score. */
+static json_t *without_score(struct lineage_store *store)
+{
+    struct lineage_evidence all;
+    struct lineage_error err;
+    if (lineage_evidence_load(&all, store, NULL, &err) != LINEAGE_OK)
+        return NULL;
+    json_t *list = cli_failed_settings_json(&all, store, 10);
+    lineage_evidence_release(&all);
+    return list;
+}
+
+/* Where nothing was kept, what failed is all that there is to say. */
+static json_t *no_best(struct mcp_call *call, const struct lineage_error *err)
+{
+    json_t *list = err->status == LINEAGE_ENOTFOUND ? without_score(call->server->store) : NULL;
+    char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
+    json_t *trouble = text ? mcp_trouble(call, "%s; without a score: %s", err->text, text) : mcp_store_trouble(call, err);
+    free(text);
+    json_decref(list);
+    return trouble;
+}
+
 static json_t *call_best(struct mcp_call *call)
 {
     struct lineage_trial best = {0};
@@ -421,19 +444,21 @@ static json_t *call_best(struct mcp_call *call)
     struct lineage_error err;
     const struct lineage_config *config = lineage_store_config(call->server->store);
     if (lineage_best_of(call->server->store, &best, &evidence, &err) != LINEAGE_OK)
-        return mcp_store_trouble(call, &err);
+        return no_best(call, &err);
     json_t *result = one_trial(
         call, &best,
         "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,margin,delta_vs_best,train_s,total_s,notes,params,turns");
     if (result) {
         const char *name = lineage_store_score_name(call->server->store);
+        json_t *failed = without_score(call->server->store);
         cli_json_set(result, "metric", mcp_cell(name ? name : lineage_store_metric(call->server->store), 80), "better",
                      json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"), NULL);
         add_front(result, call->server->store);
         if (!isnan(evidence.sure))
             cli_json_set(result, "setting", cli_answer_json(&evidence), "settings",
-                         cli_ranked_json(&evidence, call->server->store, 10), "without_score",
-                         cli_failed_settings_json(&evidence, call->server->store, 10), NULL);
+                         cli_ranked_json(&evidence, call->server->store, 10), NULL);
+        if (failed)
+            json_object_set_new(result, "without_score", failed);
     }
     lineage_evidence_release(&evidence);
     lineage_trial_release(&best);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <lineage/notes.h>
+#include <lineage/report.h>
 #include <lineage/text.h>
 
 #include "output/show.h"
@@ -247,13 +248,14 @@ static void say_failed_setting(const struct lineage_failed_setting *failed, stru
 {
     struct lineage_trial row = {0};
     struct lineage_error err;
-    char name[SETTING_NAME_MAX], said[512];
+    static const char word[] = "failed: "; /* of an import; the label says that */
+    char name[SETTING_NAME_MAX], said[512], why[LINEAGE_REASON_MAX];
     name_setting(name, store, failed->exp_id);
     char *id = cli_text_line(failed->last_id, 60), *reason = NULL;
-    if (lineage_find(store, failed->last_id, &row, &err) == LINEAGE_OK)
-        reason = cli_text_line(lineage_notes_reason(row.notes), 200);
-    if (reason)
-        reason[strcspn(reason, ";")] = '\0';
+    if (lineage_find(store, failed->last_id, &row, &err) == LINEAGE_OK) {
+        lineage_failure_reason(why, &row);
+        reason = cli_text_line(strncmp(why, word, sizeof word - 1) == 0 ? why + sizeof word - 1 : why, 200);
+    }
     snprintf(said, sizeof said, "%s has no score: %zu run%s failed%s%s: %s%s%s", name, failed->n, failed->n == 1 ? "" : "s",
              failed->n > 1 ? "; the newest, " : ", ", id ? id : "", lineage_label_name(failed->status),
              reason && *reason ? ": " : "", reason ? reason : "");

@@ -193,8 +193,9 @@ struct lineage_evidence {
 
 /*
  * Settings. A trial is a setting with all its runs: its first row, the rows that run it again, and the rows that say the same but
- * for another value of a seed (lineage_param_is_seed: the same specialist, hypothesis, program and other parameters, where the name of an imported run is not a hypothesis; a row that has
- * none of the last three is a setting of its own).
+ * for another value of a seed (lineage_param_is_seed): the same specialist, hypothesis, program and other parameters. A row that has
+ * none of the last three is a setting of its own. The name of an imported run may end in its seed
+ * ("ppo-s1"), and one that a tracker drew ("bold-sunset-12") says nothing.
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
  * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean
@@ -235,7 +236,7 @@ LINEAGE_API const struct lineage_failed_setting *lineage_evidence_failed(const s
 LINEAGE_API size_t lineage_evidence_find(const struct lineage_evidence *evidence, const char *exp_id);
 
 /* The id of the row that shows trial i, as lineage_best does: the kept one, else its first, else, where that run diverged, the first
- * that counts. */
+ * that counts. A trial that is held back has the id of its first row. */
 LINEAGE_API const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i);
 
 /* Adds the run of a row that is about to be written, with a finite score, to trial i, and judges all trials again. */
@@ -259,7 +260,8 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_measure(struct l
 LINEAGE_API bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_trial *row);
 
 /* lineage_noise_measure after rows were appended, if one of them is another run of a setting, the baseline of several seeds, or, once the
- * noise is known, any trial of several seeds; and after the trial exp_id was taken out of the count or back, if its score was one of several runs. A failure leaves the rows in the log. */
+ * noise is known, any trial of several seeds; and after the trial exp_id was taken out of the count or back, if its score was one of
+ * several runs. A failure leaves the rows in the log. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_after_append(struct lineage_store *store,
                                                                              const struct lineage_trial *rows, size_t n,
                                                                              struct lineage_error *err);
@@ -294,8 +296,8 @@ LINEAGE_API bool lineage_evidence_is_ready(const struct lineage_evidence *eviden
  * Picks the trial that runs again next: the one whose next run improves the answer most, as far as can be expected
  * (knowledge gradient: Frazier, Powell and Dayanik 2008, SIAM J. Control Optim. 47:2410), the leader first until the noise is known,
  * unless the second is near. A trial that is far behind by the measured noise does not run again; a stray one may, as if it had
- * not run, and one that would be the answer, had it not diverged more often than not, does. When the answer is certain enough, it runs again until it is known whether it is
- * better than the best of the kept trials. skip[i] excludes trial i. Returns its index, or SIZE_MAX if none is left or all is
+ * not run, and one that would be the answer, had it not diverged more often than not, does. When the answer is certain enough, it runs
+ * again until it is known whether it is better than the best of the kept trials. skip[i] excludes trial i. Returns its index, or SIZE_MAX if none is left or all is
  * decided.
  */
 LINEAGE_API size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool *skip);

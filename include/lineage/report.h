@@ -277,4 +277,10 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_report_load(struct lin
 /* Frees the report and everything that it points to. NULL is allowed. */
 LINEAGE_API void lineage_report_release(struct lineage_report *report);
 
+#define LINEAGE_REASON_MAX 512
+
+/* Writes why a trial failed, as a report words it: the reason that its notes state, else what they remark; "" if they say nothing.
+ * Returns out. */
+LINEAGE_API const char *lineage_failure_reason(char out[LINEAGE_REASON_MAX], const struct lineage_trial *trial);
+
 #endif

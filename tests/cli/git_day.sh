@@ -296,6 +296,12 @@ begin outside
 cd w/p || exit 3
 FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f --msg-filter 'cat; echo rewritten' -- --all >/dev/null 2>&1
 must_equal '3|2 1|0 1.0' "$(store=../S && refs)|$(store=../S && code | tr '\n' ' ' | sed 's/ $//')|$(store=../S && again)"
+run refs -C ../S
+must_exit 0
+git for-each-ref --format='delete %(refname)' refs/original | git update-ref --stdin
+run refs -C ../S
+must_exit 1
+must_have err 'only the list of git filter-repo, or refs/original of one git filter-branch'
 cd ../..
 
 # ---- a store that is tracked, or begun anew, says so ----

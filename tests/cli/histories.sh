@@ -367,15 +367,19 @@ must_have out 'nothing is written: 3 runs would be imported'
 [ ! -e say/results.tsv ] || fail 'a dry run wrote rows'
 run import -C say named.json --metric val_acc.max
 must_have out 'noise: unknown, because no setting ran twice'
-# Each run has a name of its own, and runs that differ in their seed are still one setting, whose scatter is the noise.
-printf 'Name,State,lr,seed,loss\nfair-1,finished,0.1,1,3.0\nbold-2,finished,0.1,2,3.1\nold-3,finished,0.3,1,1.1\n' >named.csv
-must_run init seeds --direction lower
-must_run import -C seeds named.csv --metric loss
+# Each run has a name that the tracker drew, and runs that differ in their seed are still one setting, whose scatter is the noise.
+drawn() # NAME LR SEED LOSS
+{
+    printf '{"id": "%s", "name": "%s", "state": "finished", "config": {"lr": %s, "seed": %s}, "summary": {"loss": %s}}' "$1" "$@"
+}
+echo "[$(drawn fair-fox-11 0.1 1 3.0), $(drawn bold-sunset-12 0.1 2 3.1), $(drawn dark-wood-13 0.3 1 1.1)]" >drawn.json
+must_run init drawn --direction lower
+must_run import -C drawn drawn.json --specialist me --metric loss
 must_have out 'noise: 0.0707 from 2 seeds'
-must_run settings -C seeds --format tsv
+must_run settings -C drawn --format tsv
 must_equal 'lr=0.3 1 lr=0.1 2' "$(sed 1d out | cut -f 1,3 | tr '\t\n' '  ' | sed 's/ $//')"
-printf 'Name,State,lr,seed,loss\nnew-4,finished,0.1,3,4.0\n' >named.csv
-must_run import -C seeds named.csv --metric loss
+echo "[$(drawn calm-river-14 0.1 3 4.0)]" >drawn.json
+must_run import -C drawn drawn.json --specialist me --metric loss
 must_have out 'noise: 0.551 from 3 seeds, 95 % interval 0.287 to 3.46; it was 0.0707'
 # Names that would become one stay two.
 must_equal 2 "$(sed -n 3p say/results.tsv | grep -o 'val.loss[-0-9a-f]*=' | wc -l)"

@@ -477,6 +477,46 @@ must_run append -C fixed --status auto --core-metric 0.05 --notes 'rerun of 003;
 must_equal discard "$(tail -n 1 fixed/results.tsv | cut -f 9)" 'a rerun of the best trial'
 must_have fixed/results.tsv 'discarded: another run of the best trial, 003'
 
+# ---- imported seeds are one setting if their names say the same, and a run that failed says the same as one with a score ----
+settings_of() # LINES: a table is imported; the runs and failed runs of each of its settings, by their first row
+{
+    rm -rf pooled table.csv
+    printf '%b' "$1" >table.csv
+    must_run init pooled --direction lower
+    must_run import -C pooled table.csv --metric loss
+    run settings -C pooled --format tsv
+    sed 1d out | cut -f 2,3,8 | sort | tr '\t\n' ' ,' >listed
+}
+settings_of 'hypothesis,lr,seed,loss\nuse relu,0.1,1,3.0\nuse gelu,0.1,2,1.0\n'
+must_equal '000 1 0,001 1 0,' "$(cat listed)" 'two hypotheses'
+settings_of 'Name,lr,seed,loss\nppo-s1,0.1,1,3.0\nsac-s1,0.1,1,2.0\nsac-s2,0.1,2,2.1\nppo-s2,0.1,2,3.1\n'
+must_equal '000 2 0,001 2 0,' "$(cat listed)" 'the seed is a part of the name'
+settings_of 'Name,lr,seed,loss\nbold-sunset-7,0.1,1,3.0\ncalm-river-8,0.1,2,3.1\n'
+must_equal '000 1 0,001 1 0,' "$(cat listed)" 'a table does not say that its names were drawn'
+settings_of 'Name,state,lr,seed,loss\nppo s1,finished,0.1,1,3.0\nppo s2,failed,0.1,2,\nppo s3,finished,0.1,3,3.1\nsac s1,failed,0.1,1,\nsac s2,failed,0.1,2,\n'
+must_equal '000 2 1,003 0 2,' "$(cat listed)" 'runs that failed'
+must_have err 'has no score: 2 runs failed; the newest, 004: crash: as csv recorded'
+noted() # NAME SEED LOSS NOTES
+{
+    printf '{"id": "%s", "name": "%s", "state": "finished", "config": {"lr": 1, "seed": %s}, "summary": {"loss": %s}, "notes": "%s"}' "$1" "$@"
+}
+echo "[$(noted fair-fox-11 1 3.0 relu), $(noted bold-sunset-12 2 3.1 relu), $(noted dark-wood-13 3 1.1 gelu), $(noted relu-net-4 4 1.1 relu)]" >noted.json
+must_run init noted --direction lower
+must_run import -C noted noted.json --metric loss
+must_run settings -C noted --format tsv
+must_equal '000 2,002 1,003 1,' "$(sed 1d out | cut -f 2,3 | sort | tr '\t\n' ' ,')" 'what was noted parts runs, and the number of a name that is its seed'
+must_run init arch --direction lower
+for run in 'relu 1 3.0' 'gelu 2 1.0'; do
+    set -- $run
+    must_run append -C arch --specialist arch --job-name "arch:$2" --hypothesis "$1" --status discard --core-metric "$3" -p lr=1 -p seed="$2"
+done
+# A failed run counts against the setting of its specialist and its program only.
+must_run append -C arch --specialist other --hypothesis relu --status crash -p lr=1 -p seed=3
+must_run append -C arch --specialist arch --hypothesis relu --status crash -p lr=1 -p seed=3 --notes 'program other.py'
+must_run append -C arch --specialist arch --hypothesis relu --status crash -p lr=1 -p seed=3
+run settings -C arch --format tsv
+must_equal '000 1 1,001 1 0,002 0 1,003 0 1,' "$(sed 1d out | cut -f 2,3,8 | sort | tr '\t\n' ' ,')" 'specialists and programs'
+
 # ---- the block lists no untried seeds that lineage.json names ----
 must_run init grid --direction lower
 for lr in 1 2 3; do

@@ -326,13 +326,31 @@ for how in 's/$/\r/' 's/$/  /' '1s/^/\xef\xbb\xbf/' 's/"//g; s/\t/"\t"/g; s/^\|$
     what=$(sed -n 's/^results.tsv:1: note: //p' out)
     must_equal 1 "$(echo "$what" | grep -c 'end in CR LF\|end in blanks\|byte order mark\|cells are in quotes')" "$how"
     back=$(echo "$what" | sed -n "s/.*sed -i '\(.*\)' results.tsv takes that back.*/\1/p")
-    must_run -C saved append --status discard --core-metric 0.75 -p lr=0.3
+    run -C saved append --status discard --core-metric 0.75 -p lr=0.3
+    must_equal 0 "$status" "$how"
+    must_have err 'digests stays unchanged: the rows are not those that it speaks of'
     must_equal "0.1 0.2 0.3" "$("$LINEAGE" -C saved sweep lr --format tsv | sed 1d | cut -f 1 | sort | tr "\n" " " | sed "s/ $//")" "$how"
     [ -n "$back" ] || continue
     rm -rf saved && cp -R sheet saved
     sed -i "$how" saved/results.tsv
-    LC_ALL=C sed -i "$back" saved/results.tsv
+    LC_ALL=C.UTF-8 sed -i "$back" saved/results.tsv
     must_run -C saved verify
+done
+# No command is printed that would damage a row: some lines ended so before, or only the rows do, which takes back alike.
+for how in 's/$/\r/' 's/$/  /' '1s/$/  /' '1!s/$/\r/'; do
+    for before in "" "$(printf '\r')" ' '; do
+        rm -rf saved && mkdir saved && sed "\$s/\$/$before/" sheet/results.tsv >saved/results.tsv && cp sheet/lineage.json saved
+        must_run -C saved rebuild --digests
+        cp saved/results.tsv was
+        sed -i "$how" saved/results.tsv
+        run -C saved verify
+        back=$(sed -n "s/.*sed -i '\(.*\)' results.tsv takes that back.*/\1/p" out)
+        case "$how/$before" in
+        1*/* | */) [ -n "$back" ] || fail "nothing takes $how back" ;;
+        esac
+        [ -z "$back" ] || sed -i "$back" saved/results.tsv
+        [ -z "$back" ] || cmp was saved/results.tsv || fail "$back damages a row after $how"
+    done
 done
 
 # A copied store gets an older results.tsv: nobody gets the id of a row that its digests know.
@@ -340,11 +358,35 @@ cp -R sheet older && sed -i '$d' older/results.tsv
 run -C older append --status discard --core-metric 2
 must_equal '0 002' "$status $(cat out)"
 must_have err 'results.tsv has lost rows at its end: .results.tsv.digests knows 2; new trials get other ids'
+must_equal 003 "$("$LINEAGE" -C older append --status discard --core-metric 2 2>err)"
+# The rows count and not their bytes, and each lost row has had an id behind the last one.
+must_run -C far append --create --exp-id 500 --direction lower --status baseline --core-metric 1
+for score in 2 3; do must_run -C far append --status discard --core-metric $score; done
+cp -R far older500 && sed -i '$d' older500/results.tsv
+must_equal 503 "$("$LINEAGE" -C older500 append --status discard --core-metric 2 2>err)"
+for score in 4 5 6 7; do must_run -C far append --status discard --core-metric $score; done
+cp -R far older7 && sed -i '4,$d' older7/results.tsv
+sed -i "3s/\$/ $(printf %600s | tr ' ' x)/" older7/results.tsv
+given=
+for score in 8 9 10; do
+    run -C older7 append --status discard --core-metric $score
+    given="$given$(cat out) "
+    must_have err 'has lost rows at its end'
+done
+must_equal '507 508 509 ' "$given"
+for score in 11 12 13; do run -C older7 append --status discard --core-metric $score; done
+must_equal 512 "$(cat out)"
 
 # Two machines wrote, and the program that synchronises the folder kept both files.
 cp sheet/results.tsv 'sheet/results (conflicted copy).tsv'
+printf 'exp_id\tscore\n100\t1\n' >sheet/results_of_exam.tsv
+mkdir sheet/results_folder.tsv && mkfifo sheet/results_pipe.tsv
 must_run -C sheet verify
-must_have out 'note: results (conflicted copy).tsv: a second log'
+must_lack out 'a second log'
+sed '$s/^001\t[^\t]*/001\t2026-01-01T00:00:00Z/; $p; $s/^001/002/' sheet/results.tsv >'sheet/results (conflicted copy).tsv'
+must_run -C sheet verify
+must_equal 1 "$(grep -c 'a second log' out)"
+must_have out 'note: results (conflicted copy).tsv: a second log, as a program that synchronises folders leaves it; 2 of its rows are not'
 
 # A signature by an earlier version is not checked any more, and verify says so until its file is gone.
 echo '{"records": 4, "head": "00", "time": "t", "signature": "s"}' >merged/.results.tsv.signed

@@ -102,7 +102,8 @@ class Mcp:
     def answers(self):
         text = "".join(json.dumps(call) + "\n" for call in self.calls)
         done = subprocess.run([LINEAGE, "mcp", "--allow-write", "-C", self.path], input=text, capture_output=True, text=True, check=True)
-        return {answer["id"]: answer["result"].get("structuredContent") for answer in map(json.loads, done.stdout.splitlines())}
+        results = {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
+        return {i: result.get("structuredContent", result.get("content")) for i, result in results.items()}
 
 
 def ids_of(page):
@@ -329,6 +330,51 @@ def test_settings_without_a_score_are_listed_at_each_door(tmp_path):
     command(path, "append", "--status", "discard", "--core-metric", "1.1", "--param=x=3", "--param=seed=4")
     page = Mcp(path).write("best")
     assert [(one["setting"], one["failed"]) for one in page["without_score"]] == [("x=6", 2), ("x=7", 1), ("008", 1)]
+
+
+def test_settings_without_a_score_are_listed_where_nothing_is_known_or_much(tmp_path):
+    """Without any trial that ran twice, without a kept trial, and where a row that is neither new nor good has the score."""
+    path = str(tmp_path / "s")
+    Store(path, create=True, direction="lower").close()
+    with Store(path) as store:
+        store.append(status="discard", score=9.0, params={"x": 1})
+        store.append(status="crash", notes="as planned | out of memory; node 7", params={"x": 2})
+    done = subprocess.run([LINEAGE, "settings", "-C", path], capture_output=True, text=True, check=True)
+    assert "lineage: x=2 has no score: 1 run failed, 001: crash: out of memory" in done.stderr, done.stderr
+    [said] = Mcp(path).write("best")
+    assert '; without a score: [{"setting":"x=2","exp_id":"001",' in said["text"], said
+    columns = (tmp_path / "s" / "results.tsv").read_text().splitlines()[0].split("\t")
+    with open(tmp_path / "s" / "results.tsv", "a") as log:
+        for i in range(2, 1202):
+            row = {"exp_id": f"{i:03}", "status": "keep", "core_metric": f"{9 - i / 1000}", "notes": f"x={i + 1}", "timestamp": "2026-01-01T00:00:00Z"}
+            log.write("\t".join(row.get(name, "") for name in columns) + "\n")
+    with Store(path) as store:
+        store.append(status="crash", params={"x": 1})
+    assert [(one["setting"], one["failed"]) for one in Mcp(path).write("best")["without_score"]] == [("x=2", 1)]
+
+
+def test_a_warning_that_is_an_error_names_the_row(tmp_path):
+    with Store(tmp_path / "s", create=True, direction="lower") as store:
+        for seed in (1, 2):
+            store.append(status="discard", score=1.1 + seed / 100, params={"x": 1, "seed": seed})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(UserWarning, match="^002 is in the log; the noise floor is now 3.27") as caught:
+                store.append(status="discard", score=1.2, params={"x": 2}, notes="mean of 3 seeds, std 4")
+            assert caught.value.row["exp_id"] == "002"
+            with pytest.raises(UserWarning, match="is in the log; ") as caught:
+                store.void("002", "broken")
+            assert caught.value.row["parent_exp"] == "002"
+
+
+def test_a_store_that_cannot_be_created_leaves_no_directory(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "s", tmp_path / "file" / "a" / "s"):
+        with pytest.raises(StoreError):
+            Store(path, create=True, direction="lower")
+    with pytest.raises(StoreError, match="noise"):
+        Store(tmp_path / "new" / "s", create=True, direction="lower", noise_std=-1.0)
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
 def test_the_block_names_a_setting_by_the_row_that_best_shows(tmp_path):

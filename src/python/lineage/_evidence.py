@@ -67,7 +67,8 @@ class _Front(ctypes.Structure):
 
 _STRUCTS = {
     "lineage_noise": _Noise, "lineage_runs": _Runs, "lineage_evidence_rule": _Rule, "lineage_judgement": _Judgement,
-    "lineage_evidence_trial": _Trial, "lineage_evidence": _Evidence, "lineage_failed_setting": _FailedSetting, "lineage_front_point": _Point, "lineage_front": _Front,
+    "lineage_evidence_trial": _Trial, "lineage_evidence": _Evidence, "lineage_failed_setting": _FailedSetting,
+    "lineage_front_point": _Point, "lineage_front": _Front,
 }  # fmt: skip
 
 _pointer = ctypes.POINTER

@@ -653,6 +653,35 @@ class _Handles:
         self._forget()
 
 
+def _make_parents(path: str) -> "list[str]":
+    """Makes the directories above the path. Returns those that were not there."""
+    missing: "list[str]" = []
+    parent = os.path.dirname(os.path.abspath(path))
+    while not os.path.lexists(parent):
+        missing.insert(0, parent)
+        parent = os.path.dirname(parent)
+    for i, parent in enumerate(missing):
+        try:
+            os.mkdir(parent)
+        except FileExistsError:
+            continue  # another process made it
+        except OSError as error:
+            for made in reversed(missing[:i]):
+                with contextlib.suppress(OSError):
+                    os.rmdir(made)
+            raise StoreError(_Error(-3, error.errno or 0, 0, f"cannot make {parent}: {error.strerror}".encode())) from error
+    return missing
+
+
+def _warned(row: "dict[str, Any]", said: str) -> "dict[str, Any]":
+    """Warns, and returns the row. It is in the log also if the warning is raised, so that names it and has it as ``row``."""
+    if said:
+        warning = UserWarning(f"{row['exp_id']} is in the log; {said}")
+        warning.row = row  # type: ignore[attr-defined]
+        warnings.warn(warning, stacklevel=4)
+    return row
+
+
 class Store:
     """A store: a directory with results.tsv. With ``create``, the directory and lineage.json are created with these
     settings if they are missing; without it, the settings are read."""
@@ -673,9 +702,12 @@ class Store:
                 directions[direction], metric.encode(), metric_label.encode(), min_delta, noise_std, noise_seeds
             )
             error = _Error()
-            if "://" not in self.path:  # as `lineage init` does
-                os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+            made: "list[str]" = [] if "://" in self.path else _make_parents(self.path)  # as `lineage init` does
             status = _lib.lineage_store_create(os.fsencode(self.path), ctypes.byref(config), ctypes.byref(error))
+            if status:
+                for parent in reversed(made):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(parent)
             if status != -5 or direction is not None:  # an existing store keeps its settings unless the caller names some
                 _check(status, error)
         self._handles = _Handles(self.path)
@@ -756,9 +788,9 @@ class Store:
         )  # fmt: skip
         _check(status, error)
         out = _dict(row)
-        self._follow_floor(lambda why: _lib.lineage_noise_after_append(self._handles.get(), ctypes.byref(row), 1, ctypes.byref(why)))
+        said = self._follow_floor(lambda why: _lib.lineage_noise_after_append(self._handles.get(), ctypes.byref(row), 1, ctypes.byref(why)))
         _lib.lineage_trial_release(ctypes.byref(row))
-        return out
+        return _warned(out, said)
 
     def check(
         self, *, exp_id: Optional[str] = None, timestamp: Optional[str] = None, specialist: Optional[str] = None,
@@ -800,17 +832,15 @@ class Store:
         status = function(self._handles.get(), _bytes(exp_id), _bytes(reason), ctypes.byref(row), ctypes.byref(error))
         _check(status, error)
         out = _dict(row)
-        self._follow_floor(lambda why: _lib.lineage_noise_after_void(self._handles.get(), row.parent_exp, ctypes.byref(why)), True)
+        said = self._follow_floor(lambda why: _lib.lineage_noise_after_void(self._handles.get(), row.parent_exp, ctypes.byref(why)), True)
         _lib.lineage_trial_release(ctypes.byref(row))
-        return out
+        return _warned(out, said)
 
-    def _follow_floor(self, measure: "Callable[[_Error], Any]", any_change: bool = False) -> None:
-        """Warns if the noise floor moved, or could not be measured anew: the row is in the log all the same."""
+    def _follow_floor(self, measure: "Callable[[_Error], Any]", any_change: bool = False) -> str:
+        """What to warn of: that the noise floor moved, or could not be measured anew."""
         from . import _evidence
 
-        said = _evidence.follow_floor(self._handles.get(), measure, any_change)
-        if said:
-            warnings.warn(said, stacklevel=4)
+        return _evidence.follow_floor(self._handles.get(), measure, any_change)
 
     def void(self, exp_id: str, reason: str) -> "dict[str, Any]":
         """Take a trial out of the count, because it says nothing about its settings; returns the row that voids it. The

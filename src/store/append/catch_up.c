@@ -9,8 +9,9 @@
 
 #include "../format/id.h"
 #include "../internal.h"
+#include "../log/digest_chain.h"
 #include "../log/log.h"
-#include "../mirror/mirror.h"
+#include "../mirror/statement.h"
 #include "../questions/questions.h"
 #include "../files/places.h"
 #include "acknowledged.h"
@@ -392,22 +393,70 @@ static enum lineage_status take_others(struct lineage_store *store, const struct
     return status;
 }
 
+static uint64_t count_records(struct log *log, uint64_t from, uint64_t end)
+{
+    struct record_walk walk = {0};
+    struct tsv_record record;
+    bool there;
+    uint64_t n = 0;
+    record_walk_start(&walk, log, from, 1, end);
+    while (record_walk_next(&walk, &record, &there, NULL) == LINEAGE_OK && there)
+        n++;
+    record_walk_release(&walk);
+    return n;
+}
+
+/* Whether the ids of the lost rows were skipped before, as the newest gap says: it is as long as what was lost before the rows behind it
+ * came. */
+static bool skipped_before(struct lineage_store *store, uint64_t lost)
+{
+    sqlite3_stmt *stmt;
+    uint64_t later = 0, gap = 0, n = 0;
+    struct lineage_error none;
+    enum lineage_status status = mirror_prepare(store->mirror, &stmt, "SELECT exp_id FROM trials ORDER BY seq DESC", &none);
+    while (status == LINEAGE_OK && !gap && (status = mirror_step(store->mirror, stmt, &none)) == LINEAGE_OK) {
+        uint64_t next = 0;
+        size_t width = 0;
+        row_note_id(mirror_text(stmt, 0), &next, &width);
+        gap = later > next ? later - next - 1 : 0;
+        n += gap == 0;
+        later = next;
+    }
+    if (status == LINEAGE_OK)
+        sqlite3_reset(stmt);
+    return gap && gap == lost + n;
+}
+
 /*
- * A log that was put back from an older copy, in a store that was copied or moved, is shorter than its digests say: the rows at its end
- * are gone, and nobody may get their ids. Where this user's copy of the rows has them, acknowledged_missing has named them.
+ * A log that was put back from an older copy, in a store that was copied or moved, has fewer rows than its digests say: the rows at its
+ * end are gone, and nobody may get their ids, as far as these followed each other. Where this user's copy of the rows has them,
+ * acknowledged_missing has named them.
  */
-static void skip_ids_of_lost_rows(struct lineage_store *store, const struct log_state *end)
+static enum lineage_status skip_ids_of_lost_rows(struct lineage_store *store, const struct log_state *end,
+                                                 struct lineage_error *err)
 {
     struct append_state *state = store->append;
-    const uint64_t known = log_rows_beyond(store->log, end->size);
-    if (known <= state->next_id || known <= store->log->next_id)
-        return;
-    store_notice(store, 0,
-                 "%s has lost rows at its end: " PLACE_DIGESTS
-                 " knows %llu; new trials get other ids; put back a newer copy, or accept "
-                 "the loss with `lineage rebuild --digests`",
-                 store->log->name, (unsigned long long)known);
-    state->next_id = known;
+    const struct mirror_position *at = mirror_position(store->mirror);
+    const uint64_t known = log_rows_beyond(store->log, at->rows);
+    if (!known || known <= at->rows + count_records(store->log, at->watermark, end->size))
+        return LINEAGE_OK;
+    const uint64_t records = count_records(store->log, 0, end->size), rows = records ? records - 1 : 0; /* unreadable ones, too */
+    if (known <= rows)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_sync(store->mirror, err);
+    if (status != LINEAGE_OK)
+        return status;
+    state->next_id = at->next_id;
+    state->id_width = at->id_width < 3 ? 3 : at->id_width;
+    if (!skipped_before(store, known - rows))
+        state->next_id += known - rows;
+    if (state->next_id > store->log->next_id)
+        store_notice(store, 0,
+                     "%s has lost rows at its end: " PLACE_DIGESTS
+                     " knows %llu; new trials get other ids; put back a newer copy, or accept "
+                     "the loss with `lineage rebuild --digests`",
+                     store->log->name, (unsigned long long)known);
+    return LINEAGE_OK;
 }
 
 /* Reads the best trial and the ids from the mirror, then the rows that it has not read. */
@@ -419,7 +468,8 @@ static enum lineage_status read_state(struct lineage_store *store, const struct 
     const struct mirror_position *at = mirror_position(store->mirror);
     state->next_id = at->next_id;
     state->id_width = at->id_width < 3 ? 3 : at->id_width;
-    skip_ids_of_lost_rows(store, end);
+    if (status == LINEAGE_OK)
+        status = skip_ids_of_lost_rows(store, end, err);
     return status == LINEAGE_OK ? unread_rows_note(store, end, err) : status;
 }
 

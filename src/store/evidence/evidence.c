@@ -301,23 +301,14 @@ static size_t find_other_seed(struct collection *c, const struct lineage_trial *
 /* Salts for what a row says, so that it is looked up in the same table as setting_digest. */
 enum { SAID_BY_TRIAL = 1, SAID_BY_UNSCORED = 2 };
 
-/* A digest of the parameters and the hypothesis. A row without either is a setting of its own. */
+/* What the row says of its setting. A row that says nothing is a setting of its own. */
 static uint64_t what_row_says(bool *has_seed, const struct collection *c, const struct lineage_trial *row)
 {
-    char number[LINEAGE_NUMBER_MAX];
-    uint64_t said = setting_digest_mix(0, row->hypothesis);
-    bool any = row->hypothesis[0];
-    *has_seed = false;
-    for (size_t i = 0; i < row->n_params; i++) {
-        const struct lineage_param *p = &row->params[i];
-        const uint64_t name = setting_digest_mix(0, p->name);
-        *has_seed = *has_seed || lineage_param_is_seed(p->name, c->seeds);
-        if (!lineage_param_is_inherited(p->name, c->seeds))
-            continue;
-        any = true; /* a sum, because writers order parameters as they like */
-        said += setting_digest_mix(name, p->text ? p->text : lineage_number_format(number, p->value));
-    }
-    return any ? said : setting_digest_mix(said, row->exp_id);
+    bool named;
+    uint64_t seeds;
+    const uint64_t said = setting_digest_of(&named, &seeds, row, c->seeds);
+    *has_seed = seeds != 0;
+    return named ? said : setting_digest_mix(said, row->exp_id);
 }
 
 static struct unscored *find_unscored(const struct collection *c, const char *exp_id)
@@ -814,6 +805,8 @@ static enum lineage_status load_unconfirmed(struct lineage_store *store, struct 
 const char *lineage_evidence_row(const struct lineage_evidence *evidence, size_t i)
 {
     const struct collection *c = evidence->memory;
+    if (evidence->trials[i].left_out > evidence->trials[i].runs.n)
+        return evidence->trials[i].exp_id;
     const char *wanted = evidence->trials[i].kept_id ? evidence->trials[i].kept_id : evidence->trials[i].exp_id, *first = NULL;
     for (size_t k = 0; c && k < c->n_runs; k++) {
         if (c->runs[k].trial != i || !c->runs[k].counts)

@@ -45,8 +45,8 @@ int row_layout_find(const struct row_layout *layout, const char *name)
     return found ? (int)layout->by_name[place] : -1;
 }
 
-/* Drops the byte order mark that a spreadsheet puts in front of the first name, and blanks that an editor left behind a name. The names are copied, because a
- * layout outlives the bytes of its header by many syncs. */
+/* Drops the byte order mark that a spreadsheet puts in front of the first name, and blanks that an editor left behind a name. The names
+ * are copied, because a layout outlives the bytes of its header by many syncs. */
 static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, size_t n)
 {
     static const char mark[] = "\xef\xbb\xbf";

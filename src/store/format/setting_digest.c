@@ -2,6 +2,7 @@
 #include "setting_digest.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <xxhash.h>
@@ -42,36 +43,97 @@ static bool declares_seed(const struct lineage_trial *row, const char *const *na
     return i < row->n_params;
 }
 
-/* An imported run has the name that its tracker gave it as its hypothesis, and each seed has another one (cli/histories writes the job
- * as TOOL:RUN, and the tool as the specialist). */
-static bool is_run_name(const struct lineage_trial *row)
+static bool has_seed(const struct lineage_trial *row, const char *const *names, const char *digits)
 {
-    const char *job = row->job_name ? row->job_name : "";
-    const size_t n = strlen(row->specialist);
-    return n && strncmp(job, row->specialist, n) == 0 && job[n] == ':';
+    for (size_t i = 0; i < row->n_params; i++) {
+        const struct lineage_param *p = &row->params[i];
+        if (lineage_param_is_seed(p->name, names) && (p->text ? strcmp(p->text, digits) == 0 : p->value == strtod(digits, NULL)))
+            return true;
+    }
+    return false;
+}
+
+static size_t word(const char *text, size_t length, int (*is)(int))
+{
+    size_t n = 0;
+    while (n < length && is((unsigned char)text[length - 1 - n]))
+        n++;
+    return n;
+}
+
+/* How much of the hypothesis says what ran: of an imported run (cli/histories writes the job as TOOL:RUN) its name without the row's
+ * seed at its end, "ppo-s1" or "relu, seed 1". */
+static size_t without_seed(const struct lineage_trial *row, const char *const *names)
+{
+    const char *says = row->hypothesis;
+    const size_t length = strlen(says), digits = word(says, length, isdigit);
+    size_t n = length - digits;
+    if (!row->job_name || !strchr(row->job_name, ':') || !digits || !has_seed(row, names, says + n))
+        return length;
+    n -= n && strchr(" =:_-", says[n - 1]);
+    const size_t letters = word(says, n, isalpha);
+    if (!(letters == 1 && tolower((unsigned char)says[n - 1]) == 's') &&
+        !(letters == 4 && strncasecmp(says + n - 4, "seed", 4) == 0))
+        return length;
+    n -= letters;
+    while (n && strchr(" ,:_-", says[n - 1]))
+        n--;
+    return n;
+}
+
+/*
+ * Whether the hypothesis is the name that a tracker drew for an imported run: two words and the number of the run, "bold-sunset-12". A number that is the seed, or a short first word, may be of a name that a person gave:
+ * "ppo-cartpole-1".
+ */
+static bool is_drawn_name(const struct lineage_trial *row, const char *const *names)
+{
+    static const char *const tools[] = {"wandb:", "mlflow:", "trackio:"};
+    const char *says = row->hypothesis;
+    const size_t length = strlen(says), digits = word(says, length, isdigit);
+    bool imported = false;
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        imported = imported || (row->job_name && strncmp(row->job_name, tools[i], strlen(tools[i])) == 0);
+    if (!imported || !digits || length == digits || says[length - digits - 1] != '-' ||
+        has_seed(row, names, says + length - digits))
+        return false;
+    const size_t second = word(says, length - digits - 1, islower);
+    if (second < 3 || length - digits - 1 == second || says[length - digits - 2 - second] != '-')
+        return false;
+    const size_t first = length - digits - 2 - second;
+    return first >= 4 && word(says, first, islower) == first;
+}
+
+uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_trial *row, const char *const *names)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    const bool drawn = is_drawn_name(row, names);
+    const size_t says = drawn ? 0 : without_seed(row, names);
+    uint64_t setting = XXH3_64bits_withSeed(row->hypothesis, says, setting_digest_mix(0, row->specialist));
+    setting = mix_piece(mix_piece(setting, row->notes, "program "), row->notes, "commit ");
+    if (drawn) /* who ran it may have said there what it is */
+        setting = mix_piece(setting, row->notes, "as recorded: ");
+    *seeds = 0;
+    *named = says || strstr(row->notes, "program ");
+    for (size_t i = 0; i < row->n_params; i++) {
+        const struct lineage_param *p = &row->params[i];
+        const bool is_seed = lineage_param_is_seed(p->name, names);
+        uint64_t *to = is_seed ? seeds : &setting;
+        if (!is_seed && !lineage_param_is_inherited(p->name, names)) /* who proposed it */
+            continue;
+        /* a sum, because writers order parameters as they like */
+        *to += setting_digest_mix(setting_digest_mix(0, p->name), p->text ? p->text : lineage_number_format(number, p->value));
+        *named = *named || !is_seed;
+    }
+    return setting;
 }
 
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names)
 {
-    char number[LINEAGE_NUMBER_MAX];
+    uint64_t seeds;
+    bool named;
     if (!declares_seed(row, names)) /* most rows: nothing else is computed for them */
         return false;
-    const char *says = is_run_name(row) ? "" : row->hypothesis;
-    uint64_t setting =
-        mix_piece(mix_piece(setting_digest_mix(setting_digest_mix(0, row->specialist), says), row->notes, "program "), row->notes,
-                  "commit ");
-    uint64_t seeds = 0;
-    /* A seed alone does not say of what. */
-    bool named = says[0] || strstr(row->notes, "program ");
-    for (size_t i = 0; i < row->n_params; i++) {
-        const struct lineage_param *p = &row->params[i];
-        const bool is_seed = lineage_param_is_seed(p->name, names);
-        uint64_t *to = is_seed ? &seeds : &setting;
-        if (strcmp(p->name, "proposer") != 0) /* a sum, because writers order parameters as they like */
-            *to +=
-                setting_digest_mix(setting_digest_mix(0, p->name), p->text ? p->text : lineage_number_format(number, p->value));
-        named = named || !is_seed;
-    }
+    const uint64_t setting = setting_digest_of(&named, &seeds, row, names);
     *digest = (struct setting_digest){setting, setting ^ (seeds | 1)};
-    return named;
+    return named; /* a seed alone does not say of what */
 }

@@ -11,6 +11,12 @@ struct setting_digest {
     uint64_t with_seed;
 };
 
+/*
+ * What a row says of its setting, and (*seeds) of its seeds; 0: it has none. *named becomes false if it says nothing: no parameter but a
+ * seed, hypothesis or program. Imported runs with names that a tracker drew say the same, if what was noted of them is the same.
+ */
+uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_trial *row, const char *const *names);
+
 /* names as seeds of lineage_param_is_seed. Returns false if the row declares no seed, or says nothing else: no other parameter, hypothesis or program. */
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names);
 

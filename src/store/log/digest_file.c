@@ -207,6 +207,16 @@ static enum lineage_status follow_rows(struct digest_chain *chain, struct digest
     return status;
 }
 
+/* A record ends where the last digest does, unless the rows before are others. */
+static bool ends_record(const struct digest_chain *chain, struct log *log)
+{
+    struct buf last = {0};
+    const bool ends = !chain->position || (log_read(log, chain->position - 1, 1, &last, NULL) == LINEAGE_OK && last.length == 1 &&
+                                           *last.data == '\n');
+    buf_release(&last);
+    return ends;
+}
+
 static void follow_open(struct digest_file *file, struct log *log, int fd, uint64_t end)
 {
     bool changed = true;
@@ -220,6 +230,8 @@ static void follow_open(struct digest_file *file, struct log *log, int fd, uint6
     struct digest_chain chain = file->last;
     if (chain.position > end)
         tell(file, log, "it speaks of rows that the log no longer has; " MEND);
+    else if (changed && !ends_record(&chain, log))
+        tell(file, log, "the rows are not those that it speaks of; " MEND);
     else if (!meets_note(&chain, &note, log, end))
         forget_and_tell(file, log, "the rows are not those whose digest was noted in the attribute " NOTE "; " MEND);
     else if (follow_rows(&chain, file, log, end) == LINEAGE_OK && chain.position > file->last.position)
@@ -277,16 +289,41 @@ bool digest_file_is_whole(const struct digest_file *file, struct log *log, const
     return there;
 }
 
-uint64_t digest_file_rows_beyond(const struct digest_file *file, uint64_t end)
+/* Reads the last line of the file; false if there is none. */
+static bool read_last_of(struct digest_chain *last, const struct digest_file *file)
 {
     struct stat st;
-    struct digest_chain last;
     uint64_t good;
     int fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     const bool there = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                       read_last(&last, fd, (uint64_t)st.st_size, &good) && last.position > end && last.records;
+                       read_last(last, fd, (uint64_t)st.st_size, &good) && last->records;
     fs_close(fd);
-    return there ? last.records - 1 : 0; /* the header is a record, too */
+    return there;
+}
+
+bool digest_file_knows(const struct digest_file *file, const char *bytes, size_t length)
+{
+    struct digest_chain last, chain = {0};
+    struct redactions redactions = {.n = 0};
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    bool met = false;
+    tsv_scanner_init(&scanner, bytes, length, 0, 1);
+    if (read_last_of(&last, file) && redactions_read(&redactions, file->dir_fd, NULL) == LINEAGE_OK)
+        while (!met && chain.records < last.records && tsv_scan(&scanner, &record)) {
+            digest_chain_add(&chain, &record);
+            redactions_apply(&redactions, &chain);
+            met = is_met(&chain, &last);
+        }
+    redactions_release(&redactions);
+    return met;
+}
+
+uint64_t digest_file_rows_beyond(const struct digest_file *file, uint64_t rows)
+{
+    struct digest_chain last;
+    /* the header is a record, too */
+    return read_last_of(&last, file) && last.records > rows + 1 ? last.records - 1 : 0;
 }
 
 /* ---- checking ---- */

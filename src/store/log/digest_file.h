@@ -24,8 +24,11 @@ void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
 /* Implements log_is_whole. */
 bool digest_file_is_whole(const struct digest_file *file, struct log *log, const struct tsv_record *record);
 
+/* Implements log_knows. */
+bool digest_file_knows(const struct digest_file *file, const char *bytes, size_t length);
+
 /* Implements log_rows_beyond. */
-uint64_t digest_file_rows_beyond(const struct digest_file *file, uint64_t end);
+uint64_t digest_file_rows_beyond(const struct digest_file *file, uint64_t rows);
 
 /* Implements log_check_digests. whole, if not NULL, receives the lines before the first mismatch. */
 enum lineage_status digest_file_check(struct digest_file *file, struct log *log, struct log_digests *digests, struct buf *whole,

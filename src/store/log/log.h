@@ -137,7 +137,8 @@ struct log_kind {
                                   char digest[LOG_DIGEST_TEXT], struct lineage_error *);
     enum lineage_status (*skip_ids)(struct log *, uint64_t given, struct lineage_error *); /* NULL: a log without requests */
     bool (*is_whole)(struct log *, const struct tsv_record *); /* NULL: never known */
-    uint64_t (*rows_beyond)(struct log *, uint64_t end); /* NULL: never known */
+    uint64_t (*rows_beyond)(struct log *, uint64_t rows); /* NULL: never known */
+    bool (*knows)(struct log *, const char *bytes, size_t length); /* likewise */
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*wait)(struct log *, int milliseconds, bool *news, struct lineage_error *);
@@ -323,10 +324,16 @@ static inline bool log_is_whole(struct log *log, const struct tsv_record *record
     return log->kind->is_whole && log->kind->is_whole(log, record);
 }
 
-/* How many rows the log had when its last digest was written, if it was longer then than `end`; else 0. */
-static inline uint64_t log_rows_beyond(struct log *log, uint64_t end)
+/* How many rows the log had when its last digest was written, if these are more than `rows`; else 0. */
+static inline uint64_t log_rows_beyond(struct log *log, uint64_t rows)
 {
-    return log->kind->rows_beyond ? log->kind->rows_beyond(log, end) : 0;
+    return log->kind->rows_beyond ? log->kind->rows_beyond(log, rows) : 0;
+}
+
+/* Whether the last digest is that of these bytes, or of the first records of them. */
+static inline bool log_knows(struct log *log, const char *bytes, size_t length)
+{
+    return log->kind->knows && log->kind->knows(log, bytes, length);
 }
 
 /* Compares the records with their digests. Writes nothing and does not wait for writers. */

@@ -680,10 +680,14 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
                                                                          : failed(log, "settle what was taken back of", err);
 }
 
-/* The digests are opened before the size of the log is looked up, so the log contains everything that they cover. */
-static uint64_t file_rows_beyond(struct log *log, uint64_t end)
+static uint64_t file_rows_beyond(struct log *log, uint64_t rows)
 {
-    return digest_file_rows_beyond(&file_of(log)->digests, end);
+    return digest_file_rows_beyond(&file_of(log)->digests, rows);
+}
+
+static bool file_knows(struct log *log, const char *bytes, size_t length)
+{
+    return digest_file_knows(&file_of(log)->digests, bytes, length);
 }
 
 static bool file_is_whole(struct log *log, const struct tsv_record *record)
@@ -691,6 +695,7 @@ static bool file_is_whole(struct log *log, const struct tsv_record *record)
     return digest_file_is_whole(&file_of(log)->digests, log, record);
 }
 
+/* The digests are opened before the size of the log is looked up, so the log contains everything that they cover. */
 static enum lineage_status file_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     return digest_file_check(&file_of(log)->digests, log, digests, NULL, err);
@@ -720,6 +725,7 @@ static const struct log_kind kind = {.look = file_look,
                                      .settle = file_settle,
                                      .is_whole = file_is_whole,
                                      .rows_beyond = file_rows_beyond,
+                                     .knows = file_knows,
                                      .check_digests = file_check_digests,
                                      .rebuild_digests = file_rebuild_digests,
                                      .wait = file_wait,

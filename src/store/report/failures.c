@@ -76,20 +76,29 @@ static const char *remark_or_nothing(const char *remark)
  * The reason that a trial of this project states, or what another harness of this format wrote: the error after the
  * planner's own words and a bar.
  */
-static const char *reason_of(struct report_load *load, const struct lineage_trial *trial)
+static const char *reason_of(struct arena *arena, const struct lineage_trial *trial)
 {
     static const char bar[] = " | ";
     const char *own = lineage_notes_reason(trial->notes);
     if (*own) {
-        const char *copy = arena_text(&load->arena, own, strcspn(own, ";"));
+        const char *copy = arena_text(arena, own, strcspn(own, ";"));
         if (copy)
             drop_details((char *)(uintptr_t)copy);
         return copy;
     }
-    const char *remark = notes_remark(trial->notes, &load->arena), *last = NULL;
+    const char *remark = notes_remark(trial->notes, arena), *last = NULL;
     for (const char *at = remark; at && (at = strstr(at, bar)); at += sizeof bar - 1)
         last = at + sizeof bar - 1;
     return last && *last ? last : remark_or_nothing(remark);
+}
+
+const char *lineage_failure_reason(char out[LINEAGE_REASON_MAX], const struct lineage_trial *trial)
+{
+    struct arena arena = {0};
+    const char *reason = reason_of(&arena, trial);
+    snprintf(out, LINEAGE_REASON_MAX, "%s", reason ? reason : "");
+    arena_release(&arena);
+    return out;
 }
 
 /*
@@ -149,7 +158,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
         status = arena_items(&load->arena, n, sizeof *reasons, &reasons, err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
         size_t at = 0;
-        const char *text = wall && !*lineage_notes_reason(trials[i].notes) ? wall : reason_of(load, &trials[i]);
+        const char *text = wall && !*lineage_notes_reason(trials[i].notes) ? wall : reason_of(&load->arena, &trials[i]);
         if (!text)
             return store_no_memory(err);
         /* Reasons are compared exactly: two dozen texts do not need a hash, and a fuzzy match would merge different

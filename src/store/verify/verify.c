@@ -242,30 +242,62 @@ static enum lineage_status check_known(struct lineage_verification *all, struct 
     return LINEAGE_OK;
 }
 
-/* Names what an editor or a spreadsheet does to all lines, by the header, because then the rows may say what they said, and the bytes
- * of then come back. */
+/* What an editor or a spreadsheet does to a file when it saves it. */
+enum { MARK = 1, RETURNS = 2, BLANKS = 4, FIRST_LINE = 8 };
+
+static const struct {
+    unsigned what;
+    const char *said, *back;
+} reformattings[] = {{MARK, "it begins with a byte order mark, as a spreadsheet writes it", "1s/^\\xef\\xbb\\xbf//"},
+                     {RETURNS, "lines end in CR LF, as an editor writes them", "s/\\r$//"},
+                     {MARK | RETURNS, "it begins with a byte order mark, and lines end in CR LF, as a spreadsheet writes them",
+                      "1s/^\\xef\\xbb\\xbf//; s/\\r$//"},
+                     {BLANKS, "lines end in blanks, as an editor may leave them", "s/ *$//"},
+                     {BLANKS | FIRST_LINE, "its first line ends in blanks, as an editor may leave them", "1s/ *$//"}};
+
+/* Writes the bytes that the log had before. */
+static void take_back(struct buf *out, const struct buf *log, unsigned what)
+{
+    size_t from = what & MARK && log->length > 3 && memcmp(log->data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    out->length = 0;
+    for (bool first = true; from < log->length; first = false) {
+        const char *end = memchr(log->data + from, '\n', log->length - from);
+        const size_t next = end ? (size_t)(end - log->data) : log->length;
+        size_t to = next;
+        if (what & RETURNS && to > from && log->data[to - 1] == '\r')
+            to--;
+        while (what & BLANKS && (first || !(what & FIRST_LINE)) && to > from && log->data[to - 1] == ' ')
+            to--;
+        buf_add(out, log->data + from, to - from);
+        if (end)
+            buf_add(out, "\n", 1);
+        from = next + (end != NULL);
+    }
+}
+
+/* Names what takes back what an editor or a spreadsheet did to the file, if the bytes are then those whose digest was written: any other
+ * log may have had such bytes before. */
 static void note_reformatting(struct verifying *v)
 {
-    char line[4096];
-    const int fd = fs_open(v->store->dir_fd, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    const ssize_t n = fd >= 0 ? fs_read_at(fd, line, sizeof line, 0) : 0;
-    const char *end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
-    fs_close(fd);
-    if (!end || end == line)
-        return;
-    if (end[-1] == '\r')
-        found(v, LINEAGE_NOTE, 1, "",
-              "its lines end in CR LF, as an editor writes them: sed -i 's/\\r$//' results.tsv takes that back");
-    else if (end[-1] == ' ')
-        found(v, LINEAGE_NOTE, 1, "",
-              "its lines end in blanks, as an editor may leave them: sed -i 's/ *$//' results.tsv takes that back");
-    if (memcmp(line, "\xEF\xBB\xBF", 3) == 0)
-        found(v, LINEAGE_NOTE, 1, "",
-              "it begins with a byte order mark, as a spreadsheet writes it: sed -i '1s/^...//' results.tsv takes that back in "
-              "the locale C");
-    if (*line == '"' && end[-1 - (end[-1] == '\r')] == '"')
-        found(v, LINEAGE_NOTE, 1, "",
-              "all its cells are in quotes, as a spreadsheet saves them; the rows can be read, but the bytes are others");
+    struct buf log = {0}, before = {0};
+    char text[240];
+    if (fs_read_file(v->store->dir_fd, PLACE_RESULTS, &log, NULL) == LINEAGE_OK && log.length) {
+        const char *end = memchr(log.data, '\n', log.length);
+        for (size_t i = 0; i < sizeof reformattings / sizeof *reformattings; i++) {
+            take_back(&before, &log, reformattings[i].what);
+            if (before.failed || before.length == log.length || !log_knows(v->store->log, before.data, before.length))
+                continue;
+            snprintf(text, sizeof text, "%s: sed -i '%s' " PLACE_RESULTS " takes that back", reformattings[i].said,
+                     reformattings[i].back);
+            found(v, LINEAGE_NOTE, 1, "", text);
+            break;
+        }
+        if (*log.data == '"' && end && end - log.data > 2 && end[-1 - (end[-1] == '\r')] == '"')
+            found(v, LINEAGE_NOTE, 1, "",
+                  "all its cells are in quotes, as a spreadsheet saves them; the rows can be read, but the bytes are others");
+    }
+    buf_release(&before);
+    buf_release(&log);
 }
 
 /* The digests are checked last, because this reads the whole log once more. */
@@ -359,6 +391,45 @@ static void check_leftovers(struct verifying *v)
         closedir(list);
 }
 
+static size_t find_cell(const struct tsv_cell *cells, size_t n, const char *name)
+{
+    size_t i = 0;
+    while (i < n && strcmp(cells[i].text, name) != 0)
+        i++;
+    return i;
+}
+
+/* How many rows of another log are not in this one: none has their id and time. 0 for any other file. */
+static size_t count_missing(struct verifying *v, const char *name)
+{
+    struct buf bytes = {0};
+    struct tsv_reader *reader = tsv_reader_new();
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    const struct tsv_cell *cells;
+    size_t n, id = 0, time = 0, missing = 0;
+    bool found = true, header = true;
+    if (reader && fs_read_file(v->store->dir_fd, name, &bytes, NULL) == LINEAGE_OK) {
+        tsv_scanner_init(&scanner, bytes.data ? bytes.data : "", bytes.length, 0, 1);
+        while (tsv_scan(&scanner, &record) && tsv_parse(reader, &record, &cells, &n, NULL) == LINEAGE_OK) {
+            if (header) {
+                id = find_cell(cells, n, "exp_id");
+                time = find_cell(cells, n, "timestamp");
+                if (id == n || time == n || find_cell(cells, n, "status") == n)
+                    break;
+            } else if (id < n && time < n &&
+                       mirror_has(v->store->mirror, &found, NULL, "SELECT 1 FROM trials WHERE exp_id = ? AND timestamp = ?", "ss",
+                                  cells[id].text, cells[time].text) == LINEAGE_OK) {
+                missing += !found;
+            }
+            header = false;
+        }
+    }
+    tsv_reader_free(reader);
+    buf_release(&bytes);
+    return missing;
+}
+
 /* A program that synchronises folders keeps the rows of the other machine in a file of its own, where nobody reads them. */
 static void check_copies(struct verifying *v)
 {
@@ -370,11 +441,13 @@ static void check_copies(struct verifying *v)
         const size_t n = strlen(name);
         if (n < 12 || strncmp(name, "results", 7) != 0 || strcmp(name + n - 4, ".tsv") != 0)
             continue;
-        snprintf(
-            text, sizeof text,
-            "%.300s: a second log, as a program that synchronises folders leaves it; its rows are not in this store: compare it "
-            "with " PLACE_RESULTS ", and append the rows that are missing",
-            name);
+        const size_t missing = count_missing(v, name);
+        if (!missing)
+            continue;
+        snprintf(text, sizeof text,
+                 "%.300s: a second log, as a program that synchronises folders leaves it; %zu of its rows %s not in this store: "
+                 "compare it with " PLACE_RESULTS ", and append what is missing",
+                 name, missing, missing == 1 ? "is" : "are");
         found(v, LINEAGE_NOTE, 0, "", text);
     }
     if (list)
