@@ -176,6 +176,16 @@ static bool take_metrics(struct append_request *request, const json_t *metrics)
     return true;
 }
 
+/* Whether the value is a whole number from 0 to the limit. Writers such as jq 1.7 write 2.0 for 2. */
+static bool whole_number(uint64_t *n, const json_t *value, double limit)
+{
+    const double number = json_number_value(value);
+    if (!json_is_number(value) || !(number >= 0 && number <= limit) || number != floor(number))
+        return false;
+    *n = (uint64_t)number;
+    return true;
+}
+
 /* A missing `n` is recorded as 0, which means unknown. */
 static bool take_turns(struct append_request *request, const json_t *turns)
 {
@@ -183,15 +193,13 @@ static bool take_turns(struct append_request *request, const json_t *turns)
     if (!json_is_array(turns) || n > APPEND_MAX_TURNS)
         return wrong_type("turns", "a list of at most 64 objects");
     for (size_t i = 0; i < n; i++) {
-        const json_t *turn = json_array_get(turns, i);
-        const json_t *index = json_object_get(turn, "turn");
-        if (!json_is_integer(index) || json_integer_value(index) < 0 || json_integer_value(index) > UINT32_MAX ||
-            !json_is_number(json_object_get(turn, "mean")) || !json_is_number(json_object_get(turn, "std")))
-            return wrong_type("turns", "a list of {turn, mean, std, n}");
-        json_int_t count = json_integer_value(json_object_get(turn, "n"));
-        request->turns[i] =
-            (struct lineage_turn_stat){(uint32_t)json_integer_value(index), json_number_value(json_object_get(turn, "mean")),
-                                       json_number_value(json_object_get(turn, "std")), count > 0 ? (uint64_t)count : 0};
+        const json_t *turn = json_array_get(turns, i), *mean = json_object_get(turn, "mean"), *std = json_object_get(turn, "std");
+        const json_t *counted = json_object_get(turn, "n");
+        uint64_t index, count = 0;
+        if (!whole_number(&index, json_object_get(turn, "turn"), UINT32_MAX) || !json_is_number(mean) || !json_is_number(std) ||
+            (counted && !whole_number(&count, counted, 0x1p53)))
+            return wrong_type("turns", "a list of {turn, mean, std, n} with whole numbers as turn and n");
+        request->turns[i] = (struct lineage_turn_stat){(uint32_t)index, json_number_value(mean), json_number_value(std), count};
     }
     request->trial.turns = request->turns;
     request->trial.n_turns = n;

@@ -414,6 +414,20 @@ static void add_front(json_t *result, struct lineage_store *store)
     }
 }
 
+/* Makes the texts of all members cells, because a parameter's text may hold a delimiter of the fence. Takes the list over. */
+static json_t *as_cells(json_t *list)
+{
+    json_t *object, *value;
+    const char *key;
+    size_t i;
+    void *next;
+    json_array_foreach(list, i, object)
+        json_object_foreach_safe(object, next, key, value)
+            if (json_is_string(value))
+                json_object_set_new(object, key, mcp_cell(json_string_value(value), 400));
+    return list;
+}
+
 /* The settings without a score, of all rows: what a bounded reading leaves out may have a score. */
 static json_t *without_score(struct lineage_store *store)
 {
@@ -421,7 +435,7 @@ static json_t *without_score(struct lineage_store *store)
     struct lineage_error err;
     if (lineage_evidence_load(&all, store, NULL, &err) != LINEAGE_OK)
         return NULL;
-    json_t *list = cli_failed_settings_json(&all, store, 10);
+    json_t *list = as_cells(cli_failed_settings_json(&all, store, 10));
     lineage_evidence_release(&all);
     return list;
 }
@@ -456,7 +470,7 @@ static json_t *call_best(struct mcp_call *call)
         add_front(result, call->server->store);
         if (!isnan(evidence.sure))
             cli_json_set(result, "setting", cli_answer_json(&evidence), "settings",
-                         cli_ranked_json(&evidence, call->server->store, 10), NULL);
+                         as_cells(cli_ranked_json(&evidence, call->server->store, 10)), NULL);
         if (failed)
             json_object_set_new(result, "without_score", failed);
     }

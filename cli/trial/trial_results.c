@@ -245,12 +245,12 @@ static void take_turns(struct trial_results *results, const json_t *turns)
     results->n_turns = 0;
     for (size_t i = 0; i < n && i < TRIAL_TURNS_MAX; i++) {
         const json_t *turn = json_array_get(turns, i);
-        json_int_t index = json_integer_value(json_object_get(turn, "turn"));
-        json_int_t count = json_integer_value(json_object_get(turn, "n"));
-        if (index >= 0 && index <= UINT32_MAX)
-            results->turns[results->n_turns++] =
-                (struct lineage_turn_stat){(uint32_t)index, json_number_value(json_object_get(turn, "mean")),
-                                           json_number_value(json_object_get(turn, "std")), count > 0 ? (uint64_t)count : 0};
+        const double index = json_number_value(json_object_get(turn, "turn")),
+                     count = json_number_value(json_object_get(turn, "n"));
+        if (index >= 0 && index <= UINT32_MAX) /* a writer may write 2.0 for 2 */
+            results->turns[results->n_turns++] = (struct lineage_turn_stat){
+                (uint32_t)index, json_number_value(json_object_get(turn, "mean")),
+                json_number_value(json_object_get(turn, "std")), count > 0 && count <= 0x1p53 ? (uint64_t)count : 0};
     }
 }
 

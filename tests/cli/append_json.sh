@@ -18,7 +18,7 @@ cat >trial.json <<'JSON'
   "core_metric": 34.5, "val_bpb": null, "train_s": 12480, "total_s": "13000.5", "job_name": "j",
   "notes": "free text", "params": {"alpha": 0.3, "γ": 1, "lr": 1e-4},
   "ig_clip_scale_mean": 1.014, "ig_clip_scale_std": 0.087,
-  "turns": [{"turn": 0, "mean": 0.25, "std": 0.5, "n": 8}, {"turn": 1, "mean": -0.125, "std": 0.0}],
+  "turns": [{"turn": 0, "mean": 0.25, "std": 0.5, "n": 8.0}, {"turn": 1.0, "mean": -0.125, "std": 0.0}],
   "telemetry": {"steps": [{"step": 1, "loss": 0.5}]}
 }
 JSON
@@ -86,6 +86,7 @@ must_refuse "parameter name" '{"status": "keep", "params": {"": 1}}'
 must_refuse "turns" '{"status": "keep", "turns": {}}'
 must_refuse "turns" '{"status": "keep", "turns": [{"turn": -1, "mean": 0, "std": 0}]}'
 must_refuse "turns" '{"status": "keep", "turns": [{"turn": 0, "mean": 0}]}'
+for n in 2.5 -1 '"2"' true; do must_refuse "whole numbers" '{"status": "keep", "turns": [{"turn": 0, "mean": 0, "std": 0, "n": '"$n"'}]}'; done
 must_refuse "already in" '{"status": "keep", "core_metric": 1, "exp_id": "a7"}'
 must_refuse "telemetry" '{"status": "keep", "telemetry": 3}'
 printf '{"status": "keep", "hypothesis": "caf\351"}' >input.json
