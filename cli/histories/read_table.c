@@ -660,14 +660,14 @@ static void end_run(struct table *t)
 
 /* ---- steps of one run ---- */
 
-/* Whether the column counts the steps of a training; not if the user says what it is. */
-static bool counts_steps(const struct table *t, size_t column)
+/* Columns that count the steps of a training. One may start anew where one before it rises, as a step does in each epoch. */
+static const char *const counter_names[] = {"epoch", "trainer/global_step", "time/total_timesteps", "global_step", "step"};
+
+/* Whether the column has that name and counts steps; not if the user says what it is. */
+static bool counts_steps(const struct table *t, size_t column, const char *name)
 {
-    static const char *const names[] = {"epoch", "step", "global_step", "trainer/global_step", "time/total_timesteps"};
     const size_t n = strlen(t->columns[column]);
-    bool counts = false;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        counts = counts || strcasecmp(t->columns[column], names[k]) == 0;
+    bool counts = strcasecmp(t->columns[column], name) == 0;
     for (const char *const *map = t->map; counts && map && *map; map++)
         counts = strncmp(*map, t->columns[column], n) != 0 || (*map)[n] != '=';
     return counts && t->roles[column] == PARAM;
@@ -713,32 +713,39 @@ static double step_of(const json_t *run, const char *column)
     return json_is_number(number) ? json_number_value(number) : (double)NAN;
 }
 
-/* Returns a column that counts steps and is lower in the later line; NULL: none. */
-static const char *falling(const struct table *t, const json_t *line, const json_t *later)
+/* Returns the column that counts steps and is lower in the later line where none before it is higher; NULL: none. Columns that are
+ * not after `from` do not count; NULL: all do. */
+static const char *falling(const struct table *t, const json_t *line, const json_t *later, const char *from)
 {
-    for (size_t i = 0; i < t->n_counters; i++)
-        if (step_of(later, t->counters[i]) < step_of(line, t->counters[i]))
+    for (size_t i = 0; i < t->n_counters; i++) {
+        const double step = step_of(line, t->counters[i]), next = step_of(later, t->counters[i]);
+        if (!from && next < step)
             return t->counters[i];
+        if (!from && next > step)
+            return NULL;
+        from = from == t->counters[i] ? NULL : from;
+    }
     return NULL;
 }
 
-/* Whether a line goes on with the training of an earlier one: with a later step of the column, or with other cells of the same one. No
- * column that counts steps falls in a training. */
+/* Whether a line goes on with the training of an earlier one: with a later step of the column, or in the same one with a later one of
+ * a column after it, or with other cells. A column that counts steps falls in a training only where one before it rises. */
 static bool goes_on(const struct table *t, const json_t *line, const json_t *later, const char *column)
 {
     const double step = step_of(line, column), next = step_of(later, column);
-    if (falling(t, line, later))
+    if (falling(t, line, later, NULL))
         return false;
+    if (next == step && falling(t, later, line, NULL))
+        return true;
     /* Lines without a key are not joined, but refused, whatever times they have. */
     return next > step || (next == step && (!t->has_key || is_said_alike(line, later)) && complete_each_other(line, later));
 }
 
 /* Keeps what is known of the last step of a key: all its lines, and what the columns counted before. */
-static void keep_last(const struct table *t, json_t *lasts, const char *key, const json_t *run, const char *column, bool joins)
+static void keep_last(const struct table *t, json_t *lasts, const char *key, const json_t *run, bool joins)
 {
     json_t *last = json_object_get(lasts, key), *copy = json_deep_copy(run), *params = json_object_get(copy, "params");
-    const bool is_same = joins && step_of(last, column) == step_of(run, column);
-    if (is_same) {
+    if (joins && !falling(t, run, last, NULL)) { /* the same step */
         json_object_update_missing(params, json_object_get(last, "params"));
         json_object_update_missing(json_object_get(copy, "metrics"), json_object_get(last, "metrics"));
     }
@@ -748,36 +755,52 @@ static void keep_last(const struct table *t, json_t *lasts, const char *key, con
     json_object_set_new(lasts, key, copy);
 }
 
-/* How many lines do not go on with the line before them that has the same key, or without keys the same name. */
-static size_t n_restarts(const struct table *t, const char *column)
+/* How many lines do not go on with the line before them that has the same key, or without keys the same name. Sets how many go on in
+ * the same step. */
+static size_t n_restarts(const struct table *t, const char *column, size_t *n_same)
 {
     json_t *lasts = json_object(), *run;
     size_t i, n = 0;
+    *n_same = 0;
     json_array_foreach(json_object_get(t->history, "runs"), i, run) {
         const char *text = json_string_value(json_object_get(run, t->has_key ? "key" : "name")), *key = text ? text : "";
         const json_t *before = json_object_get(lasts, key);
         const bool joins = before && goes_on(t, before, run, column);
         n += before ? !joins : !isfinite(step_of(run, column));
-        keep_last(t, lasts, key, run, column, joins);
+        *n_same += joins && step_of(before, column) == step_of(run, column);
+        keep_last(t, lasts, key, run, joins);
     }
     json_decref(lasts);
     return n;
 }
 
-/* Finds the columns that count steps. Returns the one by which most lines go on; NULL: none. */
-static const char *step_column(struct table *t)
+/* Finds the columns that count steps. Returns the one by which most lines go on, and most of them with a later step; NULL: none. */
+static const char *step_column(struct table *t, size_t *least)
 {
     const char *best = NULL;
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < t->n_columns && t->n_counters < COUNTERS; i++)
-        if (counts_steps(t, i))
-            t->counters[t->n_counters++] = t->columns[i];
+    size_t least_same = SIZE_MAX;
+    *least = SIZE_MAX;
+    for (size_t k = 0; k < sizeof counter_names / sizeof *counter_names; k++)
+        for (size_t i = 0; i < t->n_columns && t->n_counters < COUNTERS; i++)
+            if (counts_steps(t, i, counter_names[k]))
+                t->counters[t->n_counters++] = t->columns[i];
     for (size_t i = 0; i < t->n_counters; i++) {
-        const size_t n = n_restarts(t, t->counters[i]);
-        if (n < least)
-            best = t->counters[i], least = n;
+        size_t n_same;
+        const size_t n = n_restarts(t, t->counters[i], &n_same);
+        if (n < *least || (n == *least && n_same < least_same))
+            best = t->counters[i], *least = n, least_same = n_same;
     }
     return best;
+}
+
+/* Writes all columns that count steps, each after `before` and with `after` at its end. */
+static void list_counters(char list[REMEDY], const struct table *t, const char *before, const char *after)
+{
+    size_t n = 0;
+    list[0] = '\0';
+    for (size_t i = 0; i < t->n_counters && n < REMEDY; i++)
+        n += (size_t)snprintf(list + n, REMEDY - n, "%s%.60s%s", i > 0 ? before : before + strspn(before, ", "), t->counters[i],
+                              after);
 }
 
 static bool has_role(const struct table *t, enum role role)
@@ -789,7 +812,8 @@ static bool has_role(const struct table *t, enum role role)
 }
 
 /* Adds a step: its metrics are points of the curves. What changes from step to step was measured, too, and is left out of the settings:
- * `cells` has true for it, and false for a setting that not all lines have. A blank cell says nothing. */
+ * `cells` has true for it, and false for a setting that later lines leave blank. A setting is known at the first line: what that one lacks
+ * was measured later, as a score of each second epoch. */
 static void add_step(json_t *run, const json_t *later, double step)
 {
     static const char *const ends[] = {"state", "broken"};
@@ -810,10 +834,8 @@ static void add_step(json_t *run, const json_t *later, double step)
             json_object_del(params, name);
     }
     json_object_foreach(others, name, value)
-        if (!json_object_get(params, name) && !json_is_true(json_object_get(cells, name))) {
-            json_object_set(params, name, value);
-            json_object_set_new(cells, name, json_false());
-        }
+        if (!json_object_get(params, name))
+            json_object_set_new(cells, name, json_true());
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (json_object_get(later, ends[i]))
             json_object_set(run, ends[i], json_object_get(later, ends[i]));
@@ -840,20 +862,22 @@ static void drop_measured(const struct table *t, json_t *runs, const char *colum
     json_decref(measured);
 }
 
-/* Says which lines became one run, and which did not although another column rises, each with the way back. */
+/* Says which lines became one run, and which did not although another column rises, each with the way back: of all columns, because
+ * one that is left would join lines, too. */
 static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const char *column, const char *fallen)
 {
-    char joined[400] = "", apart[300] = "";
+    char joined[200 + REMEDY] = "", apart[300 + REMEDY] = "", list[REMEDY];
+    list_counters(list, t, " --map ", "=param");
     if (n_runs < n_lines)
         snprintf(
             joined, sizeof joined,
-            "lines with one key are steps of one run, because %.60s rises: %zu lines are %zu runs; if each line is a run, say "
-            "--map %.60s=param",
-            column, n_lines, n_runs, column);
+            "lines with one key are steps of one run, because %.60s rises: %zu lines are %zu runs; if each line is a run, say %s",
+            column, n_lines, n_runs, list);
+    list_counters(list, t, ", ", "");
     if (fallen)
         snprintf(apart, sizeof apart,
-                 "%slines with one key are different runs where %.60s falls; if they are steps of one run, say --map %.60s=skip",
-                 *joined ? "\n" : "", fallen, fallen);
+                 "%slines with one key are different runs where %.60s falls; if they are steps of one run, sort the lines by %s",
+                 *joined ? "\n" : "", fallen, list);
     if (*joined || fallen)
         json_object_set_new(t->history, "caution", json_sprintf("%s%s", joined, apart));
 }
@@ -861,25 +885,27 @@ static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const cha
 /* Makes one run of the lines of each key. Returns false if all lines are steps of one training, whose runs nobody knows. */
 static bool join_steps(struct table *t)
 {
-    const char *column = step_column(t);
+    size_t n_apart, i;
+    const char *column = step_column(t, &n_apart);
     if (!column)
         return true;
     json_t *runs = json_object_get(t->history, "runs"), *kept = json_array(), *firsts = json_object(), *lasts = json_object(),
            *run;
     json_t *names = json_object(); /* in a table with one metric a line, the names of the metrics */
     const bool nameless = !has_role(t, KEY) && !has_role(t, NOTES) && !has_role(t, STATE);
-    const bool rises = nameless && n_restarts(t, column) == 0;
+    const bool rises = nameless && n_apart == 0;
     const char *fallen = NULL;
-    size_t i;
+    char remedy[REMEDY];
     json_array_foreach(runs, i, run) {
         const char *key = json_string_value(json_object_get(run, "key")), *name = json_string_value(json_object_get(run, "name"));
         json_t *first = t->has_key ? json_object_get(firsts, key) : NULL;
         const json_t *last = json_object_get(lasts, key);
         const bool joins = first && goes_on(t, last, run, column);
-        if (first && falling(t, last, run) && falling(t, run, last))
-            fallen = falling(t, last, run);
+        const char *falls = first ? falling(t, last, run, NULL) : NULL;
+        if (falls && falling(t, run, last, falls))
+            fallen = falls;
         json_object_set_new(names, name ? name : "", json_true());
-        keep_last(t, lasts, key, run, column, joins);
+        keep_last(t, lasts, key, run, joins);
         if (joins && !json_object_get(first, "cells")) {
             json_object_set_new(first, "cells", json_object());
             add_step(first, first, step_of(first, column));
@@ -899,12 +925,13 @@ static bool join_steps(struct table *t)
     json_decref(names);
     json_decref(firsts);
     json_decref(lasts);
+    list_counters(remedy, t, " --map ", "=param");
     if (is_training)
         history_fail(t->why,
                      "%.200s: its lines are steps of one training, because only %.40s tells them apart, and it rises; record the "
                      "training by "
-                     "`lineage run --metric-file NAME=PATH`, or, if each line is a run, say --map %.40s=param",
-                     t->path, column, column);
+                     "`lineage run --metric-file NAME=PATH`, or, if each line is a run, say %s",
+                     t->path, column, remedy);
     return !is_training;
 }
 

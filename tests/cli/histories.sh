@@ -732,11 +732,17 @@ discard 0.5 csv:b#2' "$(cells ended 9,10,15)"
 printf 'id,epoch,loss,acc,ended\na,10,0.4,,2026-11-30 10:00:00\na,10,,0.9,2026-11-30 11:00:00\n' >times.csv
 run import -C times times.csv --metric loss --map acc=metric --direction lower
 must_have out 'csv, 2 runs'
-# A blank cell says nothing of a setting: the value of another line counts.
+# A blank cell of a later line says nothing of a setting, but what the first line of a run lacks was measured later.
 printf 'id,epoch,lr,wd,loss\na,0,0.1,,0.5\na,1,,0.01,0.3\na,2,,,0.2\nb,0,0.2,0.01,0.6\n' >blank.csv
 run import -C blank blank.csv --metric loss --direction lower
-must_equal 'keep 0.2 lr=0.1; wd=0.01
+must_equal 'keep 0.2 lr=0.1
 discard 0.6 lr=0.2; wd=0.01' "$(cells blank 9,10,17 | sed 's/; disc.*//')"
+printf 'id,lr,seed,epoch,loss,test_acc\na,0.1,1,1,0.5,\na,0.1,1,2,0.45,0.91\nb,0.1,2,1,0.6,\nb,0.1,2,2,0.5,0.92\n' >last.csv
+run import -C last last.csv --metric loss --direction lower
+must_have out 'parameters: lr, seed'
+must_lack out 'test_acc'
+must_equal 'keep 0.45 lr=0.1; seed=1
+discard 0.5 lr=0.1; seed=2' "$(cells last 9,10,17 | sed 's/; disc.*//')" 'a score of the last step is not a setting'
 printf 'id,epoch,lr,loss\na,0,0.1,0.5\na,1,0.2,0.4\na,2,0.3,0.3\n' >schedule.csv
 run import -C schedule schedule.csv --metric loss --direction lower
 must_equal '0.3 ' "$(cells schedule 10,17)" 'a rate that changes is not a setting'
@@ -744,13 +750,36 @@ must_equal '0.3 ' "$(cells schedule 10,17)" 'a rate that changes is not a settin
 printf 'id,epoch,loss,state\na,0,0.5,running\na,1,0.4,infeasible\n' >broke.csv
 run import -C broke broke.csv --metric loss --direction lower
 must_have out '1 disqualified'
-# No column that counts steps falls in a training.
+# A step may start anew in the next epoch, but a training in which an epoch falls is another one.
+printf 'id,lr,epoch,step,loss\na,0.1,0,0,0.9\na,0.1,0,1,0.8\na,0.1,1,0,0.7\na,0.1,1,1,0.6\nb,0.2,0,0,0.9\nb,0.2,0,1,0.8\nb,0.2,1,0,0.7\nb,0.2,1,1,0.5\n' >inner.csv
+run import -C inner inner.csv --metric loss --direction lower
+must_have out 'csv, 2 runs'
+must_have out 'because epoch rises: 8 lines are 2 runs; if each line is a run, say --map epoch=param --map step=param'
+must_lack out 'different runs'
+must_equal 'keep 0.6 lr=0.1
+keep 0.5 lr=0.2' "$(cells inner 9,10,17)"
+must_run verify -C inner
+printf 'id,epoch,step,train,val\na,0,0,0.5,\na,0,0,,0.4\na,0,1,0.3,\na,0,1,,0.2\n' >halves.csv
+run import -C halves --dry-run halves.csv --metric val --map train=metric --direction lower
+must_have out 'csv, 1 runs'
+run import -C outer --dry-run inner.csv --metric loss --direction lower --map epoch=param --map step=param
+must_have out 'csv, 8 runs'
+for lines in 'id,step,epoch,loss\na,50,0,0.5\na,48,1,0.4\na,50,2,0.3\n' 'id,step,global_step,loss\na,0,0,0.5\na,1,1,0.4\na,0,2,0.3\n'; do
+    printf %b "$lines" >rounds.csv
+    run import -C rounds --dry-run rounds.csv --metric loss --direction lower
+    must_have out 'csv, 1 runs'
+done
+printf 'epoch,step,loss\n0,0,0.5\n0,1,0.4\n1,0,0.3\n' >rounds.csv
+must_fail 2 'say --map epoch=param --map step=param' import -C rounds rounds.csv --metric loss --direction lower
+run import -C rounds --dry-run rounds.csv --metric loss --direction lower --map epoch=param --map step=param
+must_have out 'csv, 3 runs'
 printf 'id,epoch,step,loss\na,5,10,0.5\na,3,20,0.4\n' >falls.csv
 run import -C falls falls.csv --metric loss --direction lower
 must_equal 'keep 0.5 csv:a epoch=5; step=10
 keep 0.4 csv:a#2 epoch=3; step=20' "$(cells falls 9,10,15,17)"
-must_have out 'lines with one key are different runs where epoch falls; if they are steps of one run, say --map epoch=skip'
-run import -C fell falls.csv --metric loss --direction lower --map epoch=skip
+must_have out 'lines with one key are different runs where epoch falls; if they are steps of one run, sort the lines by epoch, step'
+printf 'id,epoch,step,loss\na,3,20,0.4\na,5,10,0.5\n' >falls.csv
+run import -C fell falls.csv --metric loss --direction lower
 must_have out 'csv, 1 runs'
 must_lack out 'different runs'
 # Equal lines without a key are replicates, not steps of one training.
