@@ -412,10 +412,7 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
 
 /* ---- names ---- */
 
-/* What is between a name and its number is shorter. Each place of a line is searched so far, and the whole line would be too much. */
-enum { REMARK_BYTES = 200, PHRASE_BYTES = 80 };
 enum { CUT_BYTES = 8 }; /* of a name that was cut off, at least this much must be left */
-enum { LEADER_MIN = 4 };
 
 size_t metric_scan_match(const char *name, const char *text, size_t length, bool *cut)
 {
@@ -440,47 +437,11 @@ static bool begins_sentence(const char *line, size_t at)
     return at == 0 || strchr("]:|>-", line[at - 1]);
 }
 
-/* Whether the words in front of the name say what is done, `Computing val_loss`: their dots lead to a duration or to how much is done. */
-static bool follows_an_action(const char *line, size_t name)
-{
-    bool follows = false;
-    for (size_t end = name, from; end > 0 && name - end < PHRASE_BYTES && !strchr(":|]=", line[end - 1]) && !follows;
-         end = from) {
-        from = end - 1;
-        while (is_word(line[end - 1]) && from > 0 && is_word(line[from - 1]))
-            from--;
-        follows = end - from > 4 && strncasecmp(line + end - 3, "ing", 3) == 0 &&
-                  (end - from != 8 || strncasecmp(line + from, "training", 8) != 0);
-    }
-    return follows;
-}
-
-/*
- * Moves over the dots that lead from the name at line[name..at) to its number, `loss........: 0.25` or `accuracy ...... 0.9`. Three dots may
- * end a sentence. Without a separator behind the dots the name and the number have to be the whole line: behind other words, `Load loss.... 12.3`,
- * or in front of a unit, it may be a duration, and a whole number may count something else. Of two numbers, as Ipopt prints them scaled and
- * unscaled, neither is meant.
- */
-static size_t skip_leader(const char *line, size_t name, size_t at, size_t length)
-{
-    size_t from = skip_blanks(line, at, length), end = from;
-    while (end < length && line[end] == '.')
-        end++;
-    const size_t sign = skip_blanks(line, end, length);
-    const bool separated = sign < length && (line[sign] == ':' || line[sign] == '=');
-    const size_t number = skip_blanks(line, sign + separated, length), n = number_length(line + number, length - number),
-                 next = skip_blanks(line, number + n, length);
-    const bool ends = next == length || line[next] == '\r', alone = ends || !number_length(line + next, length - next);
-    const bool meant = separated ? alone && !follows_an_action(line, name)
-                                 : sign > end && ends && begins_sentence(line, name) && metric_scan_is_real(line + number, n);
-    return end - from >= LEADER_MIN && n && meant ? sign : at;
-}
-
 /* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
 static size_t match_name(const char *name, const char *line, size_t at, size_t length, bool *cut)
 {
     size_t n = metric_scan_match(name, line + at, length - at, cut);
-    return n && !*cut && at + n < length && joins(line[at + n]) && skip_leader(line, at, at + n, length) == at + n ? 0 : n;
+    return n && !*cut && at + n < length && joins(line[at + n]) ? 0 : n;
 }
 
 /* Returns the index of the longest name that occurs at line[at], or n_names. */
@@ -500,6 +461,9 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
     }
     return best;
 }
+
+/* What is between a name and its number is shorter. Each place of a line is searched so far, and the whole line would be too much. */
+enum { REMARK_BYTES = 200, PHRASE_BYTES = 80 };
 
 /*
  * Moves over `(mean ± σ)`, over `[4]` values or `[96-100]`, and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
@@ -731,7 +695,7 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
-    at = skip_signature(line, skip_leader(line, name, at, length), length);
+    at = skip_signature(line, at, length);
     if (at < length && line[at] == ')' &&
         begins_with(line, at, length, ") @[")) /* the short name: `Average Precision  (AP) @[` */
         at++;

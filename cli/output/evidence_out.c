@@ -243,26 +243,37 @@ static void print_failed_setting(struct cli_list *list, const struct lineage_fai
                  CLI_NUMBER(0, false), CLI_COUNT(0), CLI_COUNT(failed->n), CLI_TEXT(""));
 }
 
-/* Says why the newest run of the setting has no score. */
-static void say_failed_setting(const struct lineage_failed_setting *failed, struct lineage_store *store)
+/* Why the newest run of the setting failed, as the block words it, without a word in front that says no more than the label; NULL if its
+ * row says nothing. free() it. */
+static char *reason_of_newest(const struct lineage_failed_setting *failed, struct lineage_store *store)
 {
+    const char *const labels[] = {lineage_label_name(failed->status), "failed"}; /* an import writes the latter */
     struct lineage_trial row = {0};
     struct lineage_error err;
-    static const char word[] = "failed: "; /* of an import; the label says that */
-    char name[SETTING_NAME_MAX], said[512], why[LINEAGE_REASON_MAX];
-    name_setting(name, store, failed->exp_id);
-    char *id = cli_text_line(failed->last_id, 60), *reason = NULL;
-    if (lineage_find(store, failed->last_id, &row, &err) == LINEAGE_OK) {
+    char why[LINEAGE_REASON_MAX] = "";
+    const char *reason = why;
+    if (lineage_find(store, failed->last_id, &row, &err) == LINEAGE_OK)
         lineage_failure_reason(why, &row);
-        reason = cli_text_line(strncmp(why, word, sizeof word - 1) == 0 ? why + sizeof word - 1 : why, 200);
+    lineage_trial_release(&row);
+    for (size_t i = 0; i < 2; i++) {
+        const size_t n = strlen(labels[i]);
+        if (strncmp(reason, labels[i], n) == 0 && strncmp(reason + n, ": ", 2) == 0)
+            reason += n + 2;
     }
+    return *reason ? cli_text_line(reason, 200) : NULL;
+}
+
+static void say_failed_setting(const struct lineage_failed_setting *failed, struct lineage_store *store)
+{
+    char name[SETTING_NAME_MAX], said[512];
+    name_setting(name, store, failed->exp_id);
+    char *id = cli_text_line(failed->last_id, 60), *reason = reason_of_newest(failed, store);
     snprintf(said, sizeof said, "%s has no score: %zu run%s failed%s%s: %s%s%s", name, failed->n, failed->n == 1 ? "" : "s",
-             failed->n > 1 ? "; the newest, " : ", ", id ? id : "", lineage_label_name(failed->status),
-             reason && *reason ? ": " : "", reason ? reason : "");
+             failed->n > 1 ? "; the newest, " : ", ", id ? id : "", lineage_label_name(failed->status), reason ? ": " : "",
+             reason ? reason : "");
     cli_say(said);
     free(id);
     free(reason);
-    lineage_trial_release(&row);
 }
 
 static void say_failed_settings(const struct lineage_evidence *evidence, struct lineage_store *store)
@@ -357,9 +368,12 @@ json_t *cli_failed_settings_json(const struct lineage_evidence *evidence, struct
     char name[SETTING_NAME_MAX];
     for (size_t i = 0; array && i < most && (failed = lineage_evidence_failed(evidence, i)); i++) {
         name_setting(name, store, failed->exp_id);
-        json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:i, s:s}", "setting", cli_json_text(name), "exp_id",
+        char *reason = reason_of_newest(failed, store);
+        json_array_append_new(array, json_pack("{s:o, s:o, s:o, s:i, s:s, s:o*}", "setting", cli_json_text(name), "exp_id",
                                                cli_json_text(failed->exp_id), "last_id", cli_json_text(failed->last_id), "failed",
-                                               (int)failed->n, "status", lineage_label_name(failed->status)));
+                                               (int)failed->n, "status", lineage_label_name(failed->status), "reason",
+                                               reason ? cli_json_text(reason) : NULL));
+        free(reason);
     }
     if (!json_array_size(array)) {
         json_decref(array);

@@ -442,10 +442,11 @@ static bool is_exception(const char *line)
     return n > 0 && (isalpha((unsigned char)*at) || *at == '_') && (!at[n] || at[n] == ':');
 }
 
-/* Whether the name in front of the colon is one that exceptions have: `ValueError: ..`, and not `reward: ..`. */
+/* Whether the name in front of the colon is one that exceptions have: `ValueError: ..`, and not `reward: ..`. Python prints warnings of
+ * other things when it ends, so a warning is not one. */
 static bool has_name_of_exception(const char *line)
 {
-    static const char *const ends[] = {"Error", "Exception", "Interrupt", "Exit", "Warning"};
+    static const char *const ends[] = {"Error", "Exception", "Interrupt", "Exit"};
     const char *at = unindented(line);
     const size_t n = strcspn(at, ":(");
     bool has = false;
@@ -990,13 +991,15 @@ static bool only_says_failed(const char *line)
     at += begins(at, "nox > ") ? strlen("nox > ") : 0;
     bool says = begins(at, "evaluation failed :(");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !says; i++) {
-        const char *rest = begins(at, kinds[i]) ? at + strlen(kinds[i]) : "";
-        if (*rest && !begins(rest, "failed")) { /* its name, and its number in brackets */
+        if (!begins(at, kinds[i]))
+            continue;
+        const char *rest = at + strlen(kinds[i]), *close;
+        if (!begins(rest, "failed")) { /* its name, and its number in brackets */
             rest += strcspn(rest, " ");
-            rest += begins(rest, " (") ? strcspn(rest, ")") + 1 : 0;
-            rest = unindented(rest);
+            close = begins(rest, " (") ? strchr(rest, ')') : NULL;
+            rest = unindented(close ? close + 1 : rest);
         }
-        says = begins(rest, "failed") && strspn(rest + strlen("failed"), ". ") == strlen(rest + strlen("failed"));
+        says = begins(rest, "failed") && !rest[strlen("failed") + strspn(rest + strlen("failed"), ". ")];
     }
     return says;
 }

@@ -194,8 +194,7 @@ struct lineage_evidence {
 /*
  * Settings. A trial is a setting with all its runs: its first row, the rows that run it again, and the rows that say the same but
  * for another value of a seed (lineage_param_is_seed): the same specialist, hypothesis, program and other parameters. A row that has
- * none of the last three is a setting of its own. The name of an imported run may end in its seed
- * ("ppo-s1"), and one that a tracker drew ("bold-sunset-12") says nothing.
+ * none of the last three is a setting of its own. The name of an imported run may end in its seed ("ppo-s1").
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
  * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean

@@ -232,6 +232,9 @@ trial 1 keep 0.7203244934421581
 trial 2 disqualified 
 trial 3 disqualified ' "$(cells walls 7,9,10)"
 must_have walls/results.tsv 'disqualified: the constraint memory is not met (0.182978, at most 0 is allowed)'
+run -C walls settings
+must_have err ': disqualified: the constraint memory is not met'
+must_lack err 'disqualified: disqualified'
 new journal lower
 run import -C journal "$real/optuna-5-journal.log"
 must_equal 'keep 0.00046568046379195655
@@ -367,18 +370,18 @@ must_have out 'nothing is written: 3 runs would be imported'
 [ ! -e say/results.tsv ] || fail 'a dry run wrote rows'
 run import -C say named.json --metric val_acc.max
 must_have out 'noise: unknown, because no setting ran twice'
-# Each run has a name that the tracker drew, and runs that differ in their seed are still one setting, whose scatter is the noise.
+# Runs whose names differ in their seed alone are one setting, whose scatter is the noise. Any other name may say what ran.
 drawn() # NAME LR SEED LOSS
 {
     printf '{"id": "%s", "name": "%s", "state": "finished", "config": {"lr": %s, "seed": %s}, "summary": {"loss": %s}}' "$1" "$@"
 }
-echo "[$(drawn fair-fox-11 0.1 1 3.0), $(drawn bold-sunset-12 0.1 2 3.1), $(drawn dark-wood-13 0.3 1 1.1)]" >drawn.json
+echo "[$(drawn ppo-s1 0.1 1 3.0), $(drawn ppo-s2 0.1 2 3.1), $(drawn ppo-large-13 0.1 13 1.1), $(drawn ppo-base-14 0.1 14 1.2)]" >drawn.json
 must_run init drawn --direction lower
 must_run import -C drawn drawn.json --specialist me --metric loss
 must_have out 'noise: 0.0707 from 2 seeds'
 must_run settings -C drawn --format tsv
-must_equal 'lr=0.3 1 lr=0.1 2' "$(sed 1d out | cut -f 1,3 | tr '\t\n' '  ' | sed 's/ $//')"
-echo "[$(drawn calm-river-14 0.1 3 4.0)]" >drawn.json
+must_equal '1 1 2' "$(sed 1d out | cut -f 3 | tr '\n' ' ' | sed 's/ $//')"
+echo "[$(drawn ppo-s3 0.1 3 4.0)]" >drawn.json
 must_run import -C drawn drawn.json --specialist me --metric loss
 must_have out 'noise: 0.551 from 3 seeds, 95 % interval 0.287 to 3.46; it was 0.0707'
 # Names that would become one stay two.

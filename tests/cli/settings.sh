@@ -492,19 +492,19 @@ must_equal '000 1 0,001 1 0,' "$(cat listed)" 'two hypotheses'
 settings_of 'Name,lr,seed,loss\nppo-s1,0.1,1,3.0\nsac-s1,0.1,1,2.0\nsac-s2,0.1,2,2.1\nppo-s2,0.1,2,3.1\n'
 must_equal '000 2 0,001 2 0,' "$(cat listed)" 'the seed is a part of the name'
 settings_of 'Name,lr,seed,loss\nbold-sunset-7,0.1,1,3.0\ncalm-river-8,0.1,2,3.1\n'
-must_equal '000 1 0,001 1 0,' "$(cat listed)" 'a table does not say that its names were drawn'
+must_equal '000 1 0,001 1 0,' "$(cat listed)" 'names that look drawn'
 settings_of 'Name,state,lr,seed,loss\nppo s1,finished,0.1,1,3.0\nppo s2,failed,0.1,2,\nppo s3,finished,0.1,3,3.1\nsac s1,failed,0.1,1,\nsac s2,failed,0.1,2,\n'
 must_equal '000 2 1,003 0 2,' "$(cat listed)" 'runs that failed'
 must_have err 'has no score: 2 runs failed; the newest, 004: crash: as csv recorded'
-noted() # NAME SEED LOSS NOTES
+drawn() # NAME SEED LOSS
 {
-    printf '{"id": "%s", "name": "%s", "state": "finished", "config": {"lr": 1, "seed": %s}, "summary": {"loss": %s}, "notes": "%s"}' "$1" "$@"
+    printf '{"id": "%s", "name": "%s", "state": "finished", "config": {"lr": 1, "seed": %s}, "summary": {"loss": %s}}' "$1" "$@"
 }
-echo "[$(noted fair-fox-11 1 3.0 relu), $(noted bold-sunset-12 2 3.1 relu), $(noted dark-wood-13 3 1.1 gelu), $(noted relu-net-4 4 1.1 relu)]" >noted.json
-must_run init noted --direction lower
-must_run import -C noted noted.json --metric loss
-must_run settings -C noted --format tsv
-must_equal '000 2,002 1,003 1,' "$(sed 1d out | cut -f 2,3 | sort | tr '\t\n' ' ,')" 'what was noted parts runs, and the number of a name that is its seed'
+echo "[$(drawn bert-base-128 1 3.0), $(drawn bert-large-128 2 1.0), $(drawn relu-net-4 4 1.1)]" >drawn.json
+must_run init drawn --direction lower
+must_run import -C drawn drawn.json --metric loss
+run settings -C drawn --format tsv
+must_equal '000 1,001 1,002 1,' "$(sed 1d out | cut -f 2,3 | sort | tr '\t\n' ' ,')" 'names that look drawn may say what ran'
 must_run init arch --direction lower
 for run in 'relu 1 3.0' 'gelu 2 1.0'; do
     set -- $run

@@ -330,6 +330,7 @@ def test_settings_without_a_score_are_listed_at_each_door(tmp_path):
     command(path, "append", "--status", "discard", "--core-metric", "1.1", "--param=x=3", "--param=seed=4")
     page = Mcp(path).write("best")
     assert [(one["setting"], one["failed"]) for one in page["without_score"]] == [("x=6", 2), ("x=7", 1), ("008", 1)]
+    assert [one.get("reason") for one in page["without_score"]] == [None, None, "out of memory"]
 
 
 def test_settings_without_a_score_are_listed_where_nothing_is_known_or_much(tmp_path):

@@ -81,37 +81,12 @@ static size_t without_seed(const struct lineage_trial *row, const char *const *n
     return n;
 }
 
-/*
- * Whether the hypothesis is the name that a tracker drew for an imported run: two words and the number of the run, "bold-sunset-12". A number that is the seed, or a short first word, may be of a name that a person gave:
- * "ppo-cartpole-1".
- */
-static bool is_drawn_name(const struct lineage_trial *row, const char *const *names)
-{
-    static const char *const tools[] = {"wandb:", "mlflow:", "trackio:"};
-    const char *says = row->hypothesis;
-    const size_t length = strlen(says), digits = word(says, length, isdigit);
-    bool imported = false;
-    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-        imported = imported || (row->job_name && strncmp(row->job_name, tools[i], strlen(tools[i])) == 0);
-    if (!imported || !digits || length == digits || says[length - digits - 1] != '-' ||
-        has_seed(row, names, says + length - digits))
-        return false;
-    const size_t second = word(says, length - digits - 1, islower);
-    if (second < 3 || length - digits - 1 == second || says[length - digits - 2 - second] != '-')
-        return false;
-    const size_t first = length - digits - 2 - second;
-    return first >= 4 && word(says, first, islower) == first;
-}
-
 uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_trial *row, const char *const *names)
 {
     char number[LINEAGE_NUMBER_MAX];
-    const bool drawn = is_drawn_name(row, names);
-    const size_t says = drawn ? 0 : without_seed(row, names);
+    const size_t says = without_seed(row, names);
     uint64_t setting = XXH3_64bits_withSeed(row->hypothesis, says, setting_digest_mix(0, row->specialist));
     setting = mix_piece(mix_piece(setting, row->notes, "program "), row->notes, "commit ");
-    if (drawn) /* who ran it may have said there what it is */
-        setting = mix_piece(setting, row->notes, "as recorded: ");
     *seeds = 0;
     *named = says || strstr(row->notes, "program ");
     for (size_t i = 0; i < row->n_params; i++) {

@@ -13,7 +13,7 @@ struct setting_digest {
 
 /*
  * What a row says of its setting, and (*seeds) of its seeds; 0: it has none. *named becomes false if it says nothing: no parameter but a
- * seed, hypothesis or program. Imported runs with names that a tracker drew say the same, if what was noted of them is the same.
+ * seed, hypothesis or program. Of the name of an imported run the seed at its end says nothing.
  */
 uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_trial *row, const char *const *names);
 
