@@ -55,7 +55,7 @@ static const json_t *container_member(const json_t *line, const char *name, json
 }
 
 /* Accepts numbers up to 9e15, below which doubles represent every whole number. A negative count is read as 0. */
-static int64_t count_member(const json_t *line, const char *name)
+int64_t event_count(const json_t *line, const char *name)
 {
     double value = json_number_value(json_object_get(line, name)); /* 3 and 3.0 */
     return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
@@ -188,8 +188,8 @@ json_t *event_line_read(struct trial_event *event, const char *text, size_t leng
         .text = cli_json_string(line, "text"),
         .has_step = json_is_number(json_object_get(line, "step")),
         .names_step = json_is_number(json_object_get(line, "step")),
-        .step = count_member(line, "step"),
-        .steps = count_member(line, "steps"),
+        .step = event_count(line, "step"),
+        .steps = event_count(line, "steps"),
         .has_score = json_is_number(score),
         .score = json_number_value(score),
         .lost_score = event_says_not_finite(score),

@@ -94,6 +94,9 @@ bool event_is_metric(const struct trial_event *event, const char *name, const js
  * a string, or NULL when out of memory.
  */
 bool event_says_not_finite(const json_t *value);
+
+/* The whole number that the member is, in either form: 3 or 3.0. 0 if it is missing, negative or above 9e15. */
+int64_t event_count(const json_t *line, const char *name);
 char *event_quote_specials(const char *text, size_t length, size_t *quoted_length);
 
 /* The value of the member "kind" of a line with "failed". */

@@ -429,14 +429,6 @@ size_t metric_scan_match(const char *name, const char *text, size_t length, bool
     return *cut ? n + 3 : 0; /* both marks have three bytes */
 }
 
-/* Whether nothing is in front of the name but what a log puts there, which ends with such a sign. */
-static bool begins_sentence(const char *line, size_t at)
-{
-    while (at > 0 && is_blank(line[at - 1]))
-        at--;
-    return at == 0 || strchr("]:|>-", line[at - 1]);
-}
-
 /* Returns the length in bytes of the name at line[at]; 0 if the name is not there or a joining character follows it. */
 static size_t match_name(const char *name, const char *line, size_t at, size_t length, bool *cut)
 {
@@ -686,12 +678,11 @@ static size_t skip_signature(const char *line, size_t at, size_t length)
 }
 
 /*
- * Moves from the end of the name at line[name..at) to its value. A quote, a remark, a separator and the name of a constructor may be between
+ * Moves from the end of a name to its value. A quote, a remark, a separator and the name of a constructor may be between
  * them. A phrase may be only if the name `begins` its sentence: of `expected accuracy of the model: 0.5` it does not.
  */
-static size_t skip_separator(struct metric_found *found, const char *line, size_t name, size_t at, size_t length, bool sentences)
+static size_t skip_separator(struct metric_found *found, const char *line, size_t at, size_t length, bool sentences, bool begins)
 {
-    const bool begins = begins_sentence(line, name);
     static const char *const separators[] = {":=", "->", "=>", ":", "=", "→", NULL};
     if (at < length && strchr("\"'`", line[at]))
         at++;
@@ -729,6 +720,14 @@ static size_t skip_separator(struct metric_found *found, const char *line, size_
         return number ? (size_t)(number - line) + 6 : at;
     }
     return metric_scan_call(line, at, length);
+}
+
+/* Whether nothing is in front of the name but what a log puts there, which ends with such a sign. */
+static bool begins_sentence(const char *line, size_t at)
+{
+    while (at > 0 && is_blank(line[at - 1]))
+        at--;
+    return at == 0 || strchr("]:|>-", line[at - 1]);
 }
 
 /* Sets the word that is one blank in front of the name. Numbers, the levels of logs and words of a sentence are none. */
@@ -857,7 +856,7 @@ size_t metric_scan_names(const struct metric_query *query, const char *line, siz
             at = end - 1;
             continue;
         }
-        size_t number = skip_separator(&found, line, at, end, length, query->sentences);
+        size_t number = skip_separator(&found, line, end, length, query->sentences, begins_sentence(line, at));
         find_before(&found, line, at, length);
         if (number > at + bytes && metric_scan_value(&found, line, number, length)) {
             report(context, &found);

@@ -285,9 +285,10 @@ static void say_failed_settings(const struct lineage_evidence *evidence, struct 
     for (; (failed = lineage_evidence_failed(evidence, n)); n++)
         if (n < SAID_MAX)
             say_failed_setting(failed, store);
-    snprintf(said, sizeof said, "%zu more settings have no score", n - SAID_MAX);
-    if (n > SAID_MAX)
+    if (n > SAID_MAX) {
+        snprintf(said, sizeof said, "%zu more settings have no score", n - SAID_MAX);
         cli_say(said);
+    }
 }
 
 int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session)

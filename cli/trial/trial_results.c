@@ -245,12 +245,11 @@ static void take_turns(struct trial_results *results, const json_t *turns)
     results->n_turns = 0;
     for (size_t i = 0; i < n && i < TRIAL_TURNS_MAX; i++) {
         const json_t *turn = json_array_get(turns, i);
-        const double index = json_number_value(json_object_get(turn, "turn")),
-                     count = json_number_value(json_object_get(turn, "n"));
-        if (index >= 0 && index <= UINT32_MAX) /* a writer may write 2.0 for 2 */
-            results->turns[results->n_turns++] = (struct lineage_turn_stat){
-                (uint32_t)index, json_number_value(json_object_get(turn, "mean")),
-                json_number_value(json_object_get(turn, "std")), count > 0 && count <= 0x1p53 ? (uint64_t)count : 0};
+        const double index = json_number_value(json_object_get(turn, "turn"));
+        if (index >= 0 && index <= UINT32_MAX)
+            results->turns[results->n_turns++] =
+                (struct lineage_turn_stat){(uint32_t)index, json_number_value(json_object_get(turn, "mean")),
+                                           json_number_value(json_object_get(turn, "std")), (uint64_t)event_count(turn, "n")};
     }
 }
 
