@@ -866,8 +866,8 @@ static bool find_usage(struct found *found, const struct lines *lines)
 /* ---- launchers ---- */
 
 /*
- * The status behind `exit code`, `exited with`, `returned` .. in a line in which a launcher says how its command ended; 0 if it is no such
- * line. A line that begins with it is not: `exit status 1` of go run says no more than the launcher's own status.
+ * Returns the status after `exit code`, `exited with`, `returned` .. in a launcher's line about its command, or 0 if the line is not of that
+ * form. A line that begins with the words does not count: `exit status 1` of go run only repeats the launcher's own status.
  */
 static long status_of_child(const char *line)
 {

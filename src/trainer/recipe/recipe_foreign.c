@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why there is no equal. A row whose path is NONE has the reason in its last column. */
+/* The path of a name that has no equal here. The last column of its row has the reason. */
 #define NONE ""
 #define ENTROPY "no loss has an entropy bonus; telemetry has the entropy"
 #define COVARIANCE "no loss chooses tokens by their covariance (clip_cov, kl_cov)"

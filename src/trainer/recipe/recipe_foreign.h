@@ -5,9 +5,9 @@
 
 struct recipe_foreign {
     const char *name, *of; /* the name, and the program or paper that uses it */
-    /* ours: of the root table, "env." and a path of an environment, or "algorithm.*"; "": there is no equal; NULL: see words */
+    /* our setting: a path of the root table, "env." and a path of an environment, or "algorithm.*"; "": it has no equal; NULL: see words */
     const char *path;
-    const char *words; /* why there is no equal, or with a path of NULL what does the same */
+    const char *words; /* the reason why it has no equal; if path is NULL, the settings that do the same */
 };
 
 enum { RECIPE_FOREIGN_SIZE = 320 };
