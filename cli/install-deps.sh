@@ -11,13 +11,18 @@ as_root() {
     fi
 }
 
-# need_packages PACKAGE...
-need_packages() {
+# installed PACKAGE...: whether all are; sets missing to those that are not.
+installed() {
     missing=
     for package in "$@"; do
         dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
     done
-    [ -n "$missing" ] || return 0
+    [ -z "$missing" ]
+}
+
+# need_packages PACKAGE...
+need_packages() {
+    installed "$@" && return 0
     echo "Installing:$missing" >&2
     as_root apt-get update -q >&2
     # Where a file of /etc is there already, dpkg asks, and fails without an answer: the file stays.

@@ -32,34 +32,23 @@ sanitized=$here/build-sanitize
 
 # ---- what the tests need ----
 
-# One call for all, because each reads the lists of packages anew and runs dpkg's triggers.
-packages="$build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl jq"
-if [ "$which" != core ]; then
-    packages="$packages clang libclang-rt-dev libomp-dev"
-    command -v npm >/dev/null || packages="$packages nodejs npm" # clients of `lineage mcp`
+# shellcheck disable=SC2086
+need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl jq
+# The static libraries of BLAS need the archive of the compiler that is here.
+need_packages "libgfortran-$(gcc -dumpversion | cut -d . -f 1)-dev"
+
+# fetch: what the tests need and the first build does not: large packages, and those of other registries, which the tests find in
+# the build directory. In one call, because each reads the lists of packages anew and runs dpkg's triggers.
+fetch()
+{
     # The tests start servers themselves; the installation would make and start one of the distribution's own.
-    if ! dpkg-query -W -f='${Status}' postgresql 2>/dev/null | grep -q 'ok installed'; then
-        missing=postgresql # for the message of as_root
+    if ! installed postgresql; then
         as_root mkdir -p /etc/postgresql-common
         [ -e /etc/postgresql-common/createcluster.conf ] ||
             echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
     fi
-    packages="$packages postgresql pgbouncer" # a log in PostgreSQL, also behind a pooler in transaction mode
-    packages="$packages slurmctld slurmd slurm-client munge" # `night --submit`; the daemons run only while their test does
-    packages="$packages parallel iproute2 openssh-server" # workers by GNU parallel, in network namespaces, by ssh
-    packages="$packages chromium chromium-driver python3-selenium" # pages of `lineage report` and `lineage serve`
-    packages="$packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy" # the Python package
-    packages="$packages libopenmpi-dev openmpi-bin" # one trial by several processes
-    packages="$packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish" # packages, manual pages, completions
-fi
-# shellcheck disable=SC2086
-need_packages $packages
-# The static libraries of BLAS need the archive of the compiler that is here.
-need_packages "libgfortran-$(gcc -dumpversion | cut -d . -f 1)-dev"
-
-# fetch: packages of other registries, which the tests find in the build directory.
-fetch()
-{
+    # shellcheck disable=SC2086
+    need_packages $test_packages
     BUILD=$plain
     . "$here/tests/support/npm.sh"
     npm_fetch npm "$npm_clients"
@@ -73,7 +62,19 @@ fetch()
 }
 fetching=
 if [ "$which" != core ]; then
-    fetch & # beside the first build: it mostly waits for the network
+    test_packages="clang libclang-rt-dev libomp-dev"
+    command -v npm >/dev/null || test_packages="$test_packages nodejs npm" # clients of `lineage mcp`
+    test_packages="$test_packages postgresql pgbouncer" # a log in PostgreSQL, also behind a pooler in transaction mode
+    test_packages="$test_packages slurmctld slurmd slurm-client munge" # `night --submit`; the daemons run only while their test does
+    test_packages="$test_packages parallel iproute2 openssh-server" # workers by GNU parallel, in network namespaces, by ssh
+    test_packages="$test_packages chromium chromium-driver python3-selenium" # pages of `lineage report` and `lineage serve`
+    test_packages="$test_packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy" # the Python package
+    test_packages="$test_packages libopenmpi-dev openmpi-bin" # one trial by several processes
+    test_packages="$test_packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish" # packages, manual pages, completions
+    # shellcheck disable=SC2086
+    # A password is asked for here, before the output of the build covers the question.
+    installed $test_packages || as_root true
+    fetch & # beside the first build
     fetching=$!
 fi
 
@@ -162,7 +163,11 @@ run_threaded()
 
 configure "$plain" -DLINEAGE_TESTS_ONCE=$([ "$which" = all ] && [ $# -eq 0 ] && echo ON || echo OFF)
 ninja -C "$plain" # its own line says how far it is
-[ -z "$fetching" ] || wait "$fetching"
+if [ -n "$fetching" ]; then
+    wait "$fetching"
+    cmake "$plain" >/dev/null # finds what has come since
+    ninja -C "$plain"
+fi
 if [ "$which" = long ]; then
     run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
     [ $# -gt 0 ] || run_threaded mcp_hostile serve_hostile trainer_generate trainer_run
