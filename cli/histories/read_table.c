@@ -866,7 +866,7 @@ static void drop_measured(const struct table *t, json_t *runs, const char *colum
  * one that is left would join lines, too. */
 static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const char *column, const char *fallen)
 {
-    char joined[200 + REMEDY] = "", apart[300 + REMEDY] = "", list[REMEDY];
+    char joined[300 + REMEDY] = "", apart[300 + REMEDY] = "", list[REMEDY];
     list_counters(list, t, " --map ", "=param");
     if (n_runs < n_lines)
         snprintf(
