@@ -166,7 +166,7 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
         REFUSE("algorithm.adca.outcome only needs algorithm.adca.scheme decouple");
     if (algorithm->schedule.kind == TRAINER_ADAPTIVE && algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
         REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
-    if (row->needs & RL_NEED_FROZEN_SOURCE && algorithm->endpoint.base_url[0])
+    if (row->needs & RL_NEED_FROZEN_SOURCE && !sourced && algorithm->endpoint.base_url[0])
         REFUSE("algorithm.endpoint: %s imitates rollouts that its teacher samples, and an endpoint only scores tokens: let the "
                "model "
                "write rollouts to a file, and name it in data.file",
