@@ -101,6 +101,26 @@ static int run_kernel(const char *family, bool single, const char *values)
     return CLI_OK;
 }
 
+/* A misplaced input beside `inputs` would be ignored, and a file of another family would be read as this one's. */
+static int check_beside(const char *family, const json_t *root)
+{
+    static const char *const known[] = {"name",    "family", "source", "dtype",   "inputs",      "expected", "reference_inferred",
+                                        "abs_tol", "notes",  "note",   "comment", "description", NULL};
+    const char *name, *of = json_string_value(json_object_get(root, "family"));
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)root, name, value) {
+        size_t i = 0;
+        while (known[i] && strcmp(known[i], name) != 0)
+            i++;
+        if (!known[i])
+            return cli_error(CLI_USAGE, "core %s: %s is beside `inputs`, where nothing reads it; inputs belong into `inputs`",
+                             family, name);
+    }
+    if (of && strcmp(of, family) != 0)
+        return cli_error(CLI_USAGE, "core %s: the case is one of %s", family, of);
+    return CLI_GO_ON;
+}
+
 /* A case is an object with `inputs`, or the object of inputs itself. A file of golden vectors works without changes:
  * its expected outputs are ignored. */
 static int run_case(const char *family, bool single, const json_t *root)
@@ -109,6 +129,8 @@ static int run_case(const char *family, bool single, const json_t *root)
     size_t length = 0;
     if (!json_is_object(root) || (inputs && !json_is_object(inputs)))
         return cli_error(CLI_USAGE, "core %s: the case is not an object with `inputs`", family);
+    if (inputs && check_beside(family, root) != CLI_GO_ON)
+        return CLI_USAGE;
     char *values = cli_json_compact(inputs ? inputs : root, &length);
     int status = values ? run_kernel(family, single, values) : cli_error(CLI_SYSTEM, "core: out of memory");
     free(values);

@@ -22,6 +22,8 @@ struct preflight {
     size_t n_unread;
     struct trainer_lack lacks[TRAINER_LACKS_MAX];
     size_t n_lacks;
+    struct trainer_caution cautions[TRAINER_CAUTIONS_MAX];
+    size_t n_cautions;
     struct trainer_advice advice[TRAINER_ADVICE_MAX];
     size_t n_advice;
     double parts[RL_ENVELOPE_PARTS]; /* bytes */
@@ -200,6 +202,12 @@ static void print_lists(const struct preflight *p)
                p->unread[i].refused ? "" : " (accepted; the row leaves it out)");
 }
 
+static void print_cautions(const struct preflight *p)
+{
+    for (size_t i = 0; i < p->n_cautions; i++)
+        printf("%s  %s\n", i ? "" : "\nPerhaps meant otherwise\n", p->cautions[i].text);
+}
+
 static int print_advice(const struct preflight *p)
 {
     static const char *const columns[] = {"setting", "value", "paper", "source"};
@@ -223,6 +231,7 @@ static int print_text(const struct preflight *p)
     print_plan(p);
     print_memory(p);
     print_lists(p);
+    print_cautions(p);
     int status = print_advice(p);
     if (p->refused[0])
         printf("\nRefused: %s\n", p->refused);
@@ -255,7 +264,7 @@ static json_t *memory_json(const struct preflight *p)
 
 static json_t *lists_json(const struct preflight *p)
 {
-    json_t *root = json_object(), *lacks = json_array(), *unread = json_array(), *advice = json_array();
+    json_t *root = json_object(), *lacks = json_array(), *unread = json_array(), *advice = json_array(), *cautions = json_array();
     for (size_t i = 0; i < p->n_lacks; i++)
         json_array_append_new(lacks, json_pack("{s:s, s:s}", "correction", p->lacks[i].correction, "reason", p->lacks[i].reason));
     for (size_t i = 0; i < p->n_unread && i < UNREAD_MAX; i++)
@@ -266,7 +275,10 @@ static json_t *lists_json(const struct preflight *p)
         json_array_append_new(advice, json_pack("{s:s, s:o, s:s, s:s, s:b}", "setting", p->advice[i].setting, "value",
                                                 cli_json_text(p->advice[i].value), "paper", p->advice[i].recommended, "source",
                                                 p->advice[i].source, "same", (int)p->advice[i].follows));
-    cli_json_set(root, "missing_corrections", lacks, "without_effect", unread, "recommendations", advice, NULL);
+    for (size_t i = 0; i < p->n_cautions; i++)
+        json_array_append_new(cautions, cli_json_text(p->cautions[i].text));
+    cli_json_set(root, "missing_corrections", lacks, "without_effect", unread, "cautions", cautions, "recommendations", advice,
+                 NULL);
     return root;
 }
 
@@ -299,6 +311,7 @@ static int look(struct preflight *p, const char *path)
         return status;
     p->n_unread = trainer_recipe_unread(&p->recipe, p->unread, UNREAD_MAX);
     p->n_lacks = trainer_recipe_lacks(&p->recipe, p->lacks);
+    p->n_cautions = trainer_recipe_cautions(&p->recipe, p->cautions);
     p->n_advice = trainer_recipe_advice(&p->recipe, p->advice);
     status = p->format == CLI_JSON ? print_json(p) : print_text(p);
     return status == CLI_OK && p->refused[0] ? CLI_NO : status;

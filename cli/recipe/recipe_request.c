@@ -188,11 +188,16 @@ static char *describe(const struct trainer_recipe *recipe)
 static void warn(const struct trainer_recipe *recipe, size_t dropped)
 {
     struct trainer_lack lacks[TRAINER_LACKS_MAX];
-    size_t n = trainer_recipe_lacks(recipe, lacks);
-    char line[256];
+    struct trainer_caution cautions[TRAINER_CAUTIONS_MAX];
+    size_t n = trainer_recipe_lacks(recipe, lacks), n_cautions = trainer_recipe_cautions(recipe, cautions);
+    char line[512];
     if (dropped > 0) {
         snprintf(line, sizeof line, "%s: warning: %zu settings do not fit into the row; recipe.json has all of them",
                  recipe->name, dropped);
+        cli_say(line);
+    }
+    for (size_t i = 0; i < n_cautions; i++) {
+        snprintf(line, sizeof line, "%s: warning: %s", recipe->name, cautions[i].text);
         cli_say(line);
     }
     for (size_t i = 0; i < n; i++) {

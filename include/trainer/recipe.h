@@ -452,6 +452,7 @@ struct trainer_dppo {
 
 struct trainer_ipo {
     double threshold; /* (0.1) in both directions */
+    bool absent; /* whether a recipe's text has no threshold; not a setting */
 };
 
 /* Settings of the losses "dro" and "vespo" (rlcore/loss.h). */
@@ -682,6 +683,19 @@ enum { TRAINER_ADVICE_MAX = 96 };
 
 /* Writes the recommendations for the settings that the recipe reads; returns their number. */
 TRAINER_API size_t trainer_recipe_advice(const struct trainer_recipe *recipe, struct trainer_advice items[TRAINER_ADVICE_MAX]);
+
+/* A setting that a recipe reads and that may mean something else to its author. */
+struct trainer_caution {
+    char text[256]; /* a sentence without a full stop, which begins with the setting's path */
+};
+enum { TRAINER_CAUTIONS_MAX = 1 + 2 * TRAINER_ENVS_MAX };
+
+/*
+ * Writes the cautions about a recipe that was read from text; returns their number: TRL's epsilon and beta, whose values
+ * these settings of ours accept, and a bound of ipo that is the default, which was another one in earlier versions.
+ */
+TRAINER_API size_t trainer_recipe_cautions(const struct trainer_recipe *recipe,
+                                           struct trainer_caution items[TRAINER_CAUTIONS_MAX]);
 
 /* A correction that the core's plan recommends and the recipe lacks. */
 struct trainer_lack {

@@ -139,17 +139,25 @@ static const struct input *find_input(const char *name)
     return NULL;
 }
 
+/* Names that a case may have for its reader. */
+static bool is_comment(const char *name)
+{
+    static const char *const words[] = {"comment", "note", "notes", "description"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
 /*
  * A misspelt name that was ignored would give the result of the default. Words for the reader are free. before, separator: printed
  * in front of the name in a message.
  */
 static void check_name(struct case_call *call, const char *list, const char *before, const char *separator, const char *name)
 {
-    static const char *const words[] = {"comment", "note", "notes", "description"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], name) == 0)
-            return;
     char nearest[64] = "";
+    if (is_comment(name))
+        return;
     for (struct entry entry; (list = next_entry(&entry, list));) {
         if (strcmp(entry.name, name) == 0)
             return;
@@ -168,6 +176,19 @@ static void case_check_names(struct case_call *call, const struct case_kernel *k
         check_name(call, kernel->inputs, "", "", name);
     for (size_t i = 0; i < call->n_arrays; i++)
         check_name(call, kernel->inputs, "", "", call->arrays[i].name);
+}
+
+/* What an estimator or a loss does not read was perhaps meant for another one. */
+static void warn_of_unread(struct case_call *call)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)call->inputs, name, value)
+        if (!json_is_null(value) && !is_comment(name) && !case_was_read(call, name))
+            case_warn(call, "inputs.%.60s has no effect: nothing reads it with these settings", name);
+    for (size_t i = 0; i < call->n_arrays; i++)
+        if (!case_was_read(call, call->arrays[i].name))
+            case_warn(call, "inputs.%.60s has no effect: nothing reads it with these settings", call->arrays[i].name);
 }
 
 void case_check_members(struct case_call *call, const char *input, const char *where, const json_t *object)
@@ -304,6 +325,8 @@ static enum rl_status run(struct rl_case *done, const struct case_kernel *kernel
     case_check_names(call, kernel);
     if (!call->failed)
         kernel->run(call);
+    if (!call->failed)
+        warn_of_unread(call);
     if (!call->failed && !write_text(done, call->outputs))
         case_fail(call, "out of memory");
     if (!call->failed)
@@ -333,13 +356,14 @@ static enum rl_status start(struct rl_case **done, const char *family, bool sing
      * The arrays belong to the caller, and the case only points to them. The JSON is parsed into a
      * copy that lives as long as the case, because adapters borrow texts from it.
      */
-    made->inputs = json_loads(values, 0, &error);
+    made->inputs = json_loads(values, JSON_REJECT_DUPLICATES, &error);
     case_call_init(&made->call, made->inputs);
     made->call.arrays = arrays;
     made->call.n_arrays = n;
     made->call.keeps_arrays = keeps_arrays;
     made->call.lays_out = kernel->layouts;
     case_find_stride(&made->call);
+    made->call.n_read = 0; /* the layout looks at inputs that the kernel may not read */
     enum rl_status status = json_is_object(made->inputs) ? run(made, kernel, err)
                             : made->inputs               ? refuse(err, "values is not a JSON object")
                                                          : refuse(err, "values is not JSON: %.120s", error.text);

@@ -14,8 +14,9 @@ static size_t size_of(enum rl_case_type type)
 }
 
 /* The search is linear, because a call has about ten arrays. */
-const struct rl_case_array *case_array(const struct case_call *call, const char *name)
+const struct rl_case_array *case_array(struct case_call *call, const char *name)
 {
+    case_input(call, name);
     for (size_t i = 0; i < call->n_arrays; i++)
         if (strcmp(call->arrays[i].name, name) == 0)
             return &call->arrays[i];
@@ -49,7 +50,7 @@ static bool whole_at(const struct rl_case_array *array, size_t i, int64_t low, i
 {
     bool real = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32 || array->type == RL_CASE_BFLOAT16;
     double value = real_at(array, i);
-    if (real && (!(fabs(value) <= 0x1p53) || value != floor(value)))
+    if (real && (!(fabs(value) < 0x1p53) || value != floor(value)))
         return false;
     *out = array->type == RL_CASE_INT64 ? ((const int64_t *)array->data)[i] : (int64_t)value;
     return *out >= low && *out <= high;

@@ -10,6 +10,8 @@
  */
 #include "case_call.h"
 
+#include <rlcore/algorithm.h>
+
 #include <stdarg.h>
 
 /*
@@ -116,16 +118,31 @@ bool case_owns(const struct case_call *call, const void *data)
     return block != NULL;
 }
 
-/* null counts as absent: programs that print every key write it for missing values. */
-bool case_present(const struct case_call *call, const char *name)
+bool case_was_read(const struct case_call *call, const char *name)
 {
-    const json_t *value = json_object_get(call->inputs, name);
+    for (size_t i = 0; i < call->n_read; i++)
+        if (strcmp(call->read[i], name) == 0)
+            return true;
+    return false;
+}
+
+json_t *case_input(struct case_call *call, const char *name)
+{
+    if (!case_was_read(call, name) && call->n_read < CASE_NAMES_MAX)
+        call->read[call->n_read++] = name;
+    return json_object_get(call->inputs, name);
+}
+
+/* null counts as absent: programs that print every key write it for missing values. */
+bool case_present(struct case_call *call, const char *name)
+{
+    const json_t *value = case_input(call, name);
     return (value && !json_is_null(value)) || case_array(call, name);
 }
 
 static const json_t *required(struct case_call *call, const char *name)
 {
-    const json_t *value = json_object_get(call->inputs, name);
+    const json_t *value = case_input(call, name);
     if (value && !json_is_null(value))
         return value;
     case_fail(call, case_array(call, name) ? "inputs.%s must not be an array" : "inputs.%s is missing", name);
@@ -206,19 +223,28 @@ const char *case_string_or(struct case_call *call, const char *name, const char 
     return case_present(call, name) ? case_string(call, name) : fallback;
 }
 
-/* After a failure returns the first choice, which is a valid index; no kernel runs then. */
+/*
+ * After a failure returns the first choice, which is a valid index; no kernel runs then. Where a message does not hold all
+ * choices, it names the nearest one.
+ */
 int case_choice(struct case_call *call, const char *name, const char *const *choices)
 {
     char known[128] = "";
     size_t used = 0;
+    int nearest = 0;
     const char *value = case_string(call, name);
     for (int i = 0; choices[i]; i++) {
         if (strcmp(choices[i], value) == 0)
             return i;
+        if (rl_name_distance(value, choices[i]) < rl_name_distance(value, choices[nearest]))
+            nearest = i;
         if (used < sizeof known)
             used += (size_t)snprintf(known + used, sizeof known - used, " %s", choices[i]);
     }
-    case_fail(call, "inputs.%s is '%.40s'; known are:%s", name, value, known);
+    if (used < sizeof known)
+        case_fail(call, "inputs.%s is '%.40s'; known are:%s", name, value, known);
+    else
+        case_fail(call, "inputs.%s is '%.40s'; the nearest known one is %s", name, value, choices[nearest]);
     return 0;
 }
 

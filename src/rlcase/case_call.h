@@ -37,6 +37,7 @@
 struct case_block;
 
 enum { CASE_RESULTS_MAX = 16 }; /* largest number of arrays among the results of a kernel */
+enum { CASE_NAMES_MAX = 64 };   /* largest number of inputs of a kernel */
 
 struct case_call {
     const json_t *inputs; /* borrowed: the object `inputs` of the case */
@@ -52,6 +53,8 @@ struct case_call {
                           lists */
     struct rl_case_array results[CASE_RESULTS_MAX];
     size_t n_results;
+    const char *read[CASE_NAMES_MAX]; /* borrowed: names of inputs that the adapter has asked for */
+    size_t n_read;
     json_t *outputs; /* owned: the results that are written as JSON */
     struct case_block *blocks;
     struct rl_workspace ws;
@@ -122,7 +125,13 @@ const char *case_string_or(struct case_call *call, const char *name, const char 
 int case_choice(struct case_call *call, const char *name, const char *const *choices);
 
 /* Returns true if the key exists and is not null. */
-bool case_present(const struct case_call *call, const char *name);
+bool case_present(struct case_call *call, const char *name);
+
+/* An input as JSON, borrowed; NULL if it is absent or an array. Getters call it: the name must live as long as the call. */
+json_t *case_input(struct case_call *call, const char *name);
+
+/* Whether a getter has asked for the input; one that nothing asked for had no effect. */
+bool case_was_read(const struct case_call *call, const char *name);
 
 /*
  * A dimension of arrays. The first array that has it sets n, every later one must agree with it. `known`
@@ -147,7 +156,7 @@ void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask
 /* ---- arrays (case_array.c) ---- */
 
 /* The input of that name if the caller passed it as an array in memory, else NULL. */
-const struct rl_case_array *case_array(const struct case_call *call, const char *name);
+const struct rl_case_array *case_array(struct case_call *call, const char *name);
 
 /*
  * Compare a size with a dimension, or set the dimension if it is not known yet. If they differ,

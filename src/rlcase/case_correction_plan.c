@@ -67,9 +67,9 @@ void case_correction_plan(struct case_call *call)
 {
     struct rl_setting setting = read_setting(call);
     struct rl_correction_plan plan;
+    if (!(setting.epochs >= 1))
+        case_fail(call, "inputs.epochs is %g, less than 1", setting.epochs);
     CASE_RUN(call, rl_correction_plan(&setting, &plan, &call->err));
-    if (call->failed)
-        return;
     if (!call->failed)
         put_plan(call, &plan);
 }

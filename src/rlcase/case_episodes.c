@@ -16,7 +16,7 @@ void case_marginal_utility(struct case_call *call)
 
 static const char *const *read_markers(struct case_call *call, size_t *n)
 {
-    const json_t *list = json_object_get(call->inputs, "markers");
+    const json_t *list = case_input(call, "markers");
     const char **markers = NULL;
     *n = json_array_size(list);
     if (!json_is_array(list))

@@ -53,8 +53,8 @@ static void read_settings(struct case_call *call, struct advantage_case *c)
 {
     struct rl_algorithm_options *o = &c->options;
     const char *name = case_string(call, "algorithm");
-    const json_t *penalty = json_object_get(call->inputs, "length_penalty");
-    const json_t *agents = json_object_get(call->inputs, "episode_agents");
+    const json_t *penalty = case_input(call, "length_penalty");
+    const json_t *agents = case_input(call, "episode_agents");
     CASE_RUN(call, rl_algorithm_find(name, &c->algorithm, &call->err));
     if (case_present(call, "length_penalty"))
         case_check_members(call, "length_penalty", "length_penalty", penalty);
@@ -135,7 +135,7 @@ static void put_baselines(struct case_call *call, const struct advantage_case *c
 void case_group_advantage(struct case_call *call)
 {
     struct advantage_case c = {0};
-    const json_t *groups = json_object_get(call->inputs, "groups");
+    const json_t *groups = case_input(call, "groups");
     json_t *lists = json_array();
     read_settings(call, &c);
     if (!json_is_array(groups))

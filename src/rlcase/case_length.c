@@ -12,7 +12,7 @@ static double *read_anchors(struct case_call *call, size_t n)
     const struct rl_case_array *given = case_array(call, "anchor");
     if (given)
         return case_array_as(call, given, RL_CASE_FLOAT64, 1, (struct case_dim *const[]){&(struct case_dim){n, true}});
-    const json_t *list = json_object_get(call->inputs, "anchor");
+    const json_t *list = case_input(call, "anchor");
     double *out = case_alloc(call, n, sizeof *out);
     if (case_present(call, "anchor") && (!json_is_array(list) || json_array_size(list) != n))
         case_fail(call, "inputs.anchor is not a list of %zu entries", n);

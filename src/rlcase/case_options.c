@@ -22,7 +22,7 @@ struct case_ragged case_ragged_read(struct case_call *call, const char *name, st
 {
     const bool flags = strcmp(name, "step_flags") == 0; /* true among numbers is a mistake */
     const struct rl_case_array *given = case_array(call, name);
-    const json_t *rows = json_object_get(call->inputs, name);
+    const json_t *rows = case_input(call, name);
     struct case_ragged out = {0};
     if (given)
         return from_array(call, given, b);
@@ -181,7 +181,7 @@ static uint16_t *routes_of(struct case_call *call, const struct rl_case_array *a
 /* n_experts cannot be derived from the routes, because the largest id may not have been chosen. */
 struct rl_routes case_routes(struct case_call *call, const char *name, size_t b, size_t t)
 {
-    const json_t *rows = json_object_get(call->inputs, name);
+    const json_t *rows = case_input(call, name);
     const json_t *first = json_array_get(json_array_get(rows, 0), 0);
     int64_t n_experts = case_integer(call, "n_experts");
     struct rl_routes r = {.n_layers = json_array_size(first),
@@ -194,9 +194,15 @@ struct rl_routes case_routes(struct case_call *call, const char *name, size_t b,
     }
     size_t size = r.n_layers * r.top_k;
     uint16_t *experts = case_alloc(call, b * t * size, sizeof *experts);
-    for (size_t i = 0; !call->failed && i < b; i++)
+    if (!json_is_array(rows) || json_array_size(rows) != b) /* also without rows, where no entry is looked at */
+        case_fail(call, "inputs.%s is not a list of %zu rows", name, b);
+    for (size_t i = 0; !call->failed && i < b; i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!json_is_array(row) || json_array_size(row) != t)
+            case_fail(call, "inputs.%s[%zu] is not a list of %zu positions", name, i, t);
         for (size_t j = 0; !call->failed && j < t; j++)
-            read_token(call, name, entry(call, name, entry(call, name, rows, i, b), j, t), &r, experts + (i * t + j) * size);
+            read_token(call, name, json_array_get(row, j), &r, experts + (i * t + j) * size);
+    }
     r.experts = experts;
     return r;
 }
@@ -214,7 +220,7 @@ enum rl_replay case_replay(struct case_call *call)
 static const char *read_thresholds(struct case_call *call, const char *name)
 {
     enum { DIGITS = 32 };
-    const json_t *value = json_object_get(call->inputs, name);
+    const json_t *value = case_input(call, name);
     if (!json_is_number(value))
         return case_string_or(call, name, NULL);
     char *text = case_alloc(call, DIGITS, 1);
@@ -226,7 +232,7 @@ static const char *read_thresholds(struct case_call *call, const char *name)
 /* A cap, or the ends of IcePop's interval as text: "0.5_5". */
 static void read_interval(struct case_call *call, struct rl_correction_options *o)
 {
-    const char *name = "rollout_is_threshold", *text = json_string_value(json_object_get(call->inputs, name));
+    const char *name = "rollout_is_threshold", *text = json_string_value(case_input(call, name));
     char *end = NULL;
     if (!text) {
         o->is_threshold = case_number(call, name);

@@ -227,7 +227,7 @@ static size_t positive(struct case_call *call, const char *name, int most)
 /* Negative or huge sizes are refused before they are used, because the plan has memory per worker. */
 void case_pack(struct case_call *call)
 {
-    const json_t *list_in = json_object_get(call->inputs, "samples");
+    const json_t *list_in = case_input(call, "samples");
     struct rl_pack_options options = {.seq_len = positive(call, "seq_len", INT32_MAX),
                                       .n_workers = positive(call, "num_train_workers", MAX_WORKERS),
                                       .pad_multiple = positive(call, "pad_to_multiple_of", INT32_MAX),

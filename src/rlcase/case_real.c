@@ -40,7 +40,7 @@ real *case_reals(struct case_call *call, const char *name, struct case_dim *b, s
     const struct rl_case_array *given = case_array(call, name);
     if (given)
         return case_array_as(call, given, OWN_TYPE, 2, (struct case_dim *const[]){b, t});
-    const json_t *rows = json_object_get(call->inputs, name);
+    const json_t *rows = case_input(call, name);
     if (!json_is_array(rows)) {
         case_fail(call, "inputs.%s is missing or not a list", name);
         return NULL;

@@ -74,7 +74,7 @@ static struct rl_branch read_branch(struct case_call *call, const json_t *list, 
 
 static const json_t *list_of(struct case_call *call, const char *name)
 {
-    const json_t *list = json_object_get(call->inputs, name);
+    const json_t *list = case_input(call, name);
     if (!json_is_array(list))
         case_fail(call, "inputs.%s is missing or not a list", name);
     return list;
@@ -123,7 +123,7 @@ static void cut(struct streams_case *c)
  */
 static double *read_credit(struct case_call *call, size_t n)
 {
-    const json_t *value = json_object_get(call->inputs, "advantage");
+    const json_t *value = case_input(call, "advantage");
     if (!case_present(call, "advantage"))
         return NULL;
     double *credit = case_alloc(call, n, sizeof *credit);
@@ -188,7 +188,7 @@ static uint8_t *read_filter(struct streams_case *c)
  */
 static void read_roles(struct case_call *call, struct rl_algorithm_options *options)
 {
-    json_t *object = json_object_get(call->inputs, "role_weights"), *value;
+    json_t *object = case_input(call, "role_weights"), *value;
     const char *role;
     if (!case_present(call, "role_weights"))
         return;

@@ -18,7 +18,7 @@ struct ragged {
 static struct ragged read_lengths(struct case_call *call, const char *name)
 {
     const struct rl_case_array *given = case_array(call, name);
-    const json_t *rows = json_object_get(call->inputs, name);
+    const json_t *rows = case_input(call, name);
     struct ragged shape = {.n = given ? given->n_rows : json_array_size(rows)};
     if (given) {
         shape.start = case_ragged_as(call, given, OWN_TYPE) ? case_alloc(call, shape.n + 1, sizeof *shape.start) : NULL;
@@ -56,7 +56,7 @@ static real *read_ragged(struct case_call *call, const char *name, const struct 
             case_fail(call, "inputs.%s has rows of other lengths than trainer_logprobs", name);
         return values;
     }
-    const json_t *rows = json_object_get(call->inputs, name);
+    const json_t *rows = case_input(call, name);
     real *out = case_present(call, name) ? case_alloc(call, shape->start[shape->n], sizeof *out) : NULL;
     if (out && json_array_size(rows) != shape->n)
         case_fail(call, "inputs.%s has %zu sequences where %zu are expected", name, json_array_size(rows), shape->n);

@@ -44,7 +44,7 @@ for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
     must_fail 2 "lineage: " core agg_loss bad.json
 done
 
-# A misspelt input would give the result of the default. Names beside `inputs` are free.
+# A misspelt input would give the result of the default. Names of golden files may be beside `inputs`.
 policy='"loss_agg_mode": "token-mean", "response_mask": [[1, 1]], "old_log_prob": [[-1, -1]], "log_prob": [[-0.5, -1]], "advantages": [[1, 1]]'
 kernel()
 {
@@ -55,6 +55,30 @@ kernel policy_loss "{\"name\": \"n\", \"source\": 1, \"inputs\": {\"loss\": \"va
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_hi\": 0.9}" 'inputs.clip_ratio_hi: unknown; the nearest known one is clip_ratio_high'
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"rollout_is_weight\": null}" 'known one is rollout_is_weights'
 kernel length_penalty '{"kind": "uniform", "rewards": [1], "lengths": [5], "coeff": 0.1}' 'inputs.coeff: unknown; the nearest known one is coef'
+kernel policy_loss "{\"inputs\": {\"loss\": \"vanilla\", $policy}, \"clip_ratio_high\": 0.9}" 'clip_ratio_high is beside `inputs`, where nothing reads it'
+kernel policy_loss "{\"family\": \"agg_loss\", \"inputs\": {\"loss\": \"vanilla\", $policy}}" 'the case is one of agg_loss'
+kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9, \"clip_ratio_high\": 0.2}" 'duplicate'
+kernel advantage '{"estimator": "grppo", "response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]}' 'the nearest known one is grpo'
+
+# An input that another estimator or loss reads was perhaps meant for that one.
+unread()
+{
+    printf '%s' "$2" >case.json
+    "$LINEAGE" core $1 case.json >out 2>err || fail "$1 with an input that it does not read"
+    must_have err "warning: inputs.$3 has no effect"
+}
+row='"response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]'
+unread advantage "{\"estimator\": \"grpo\", \"gamma\": 0.9, $row}" gamma
+unread prm_schedule '{"enable": false, "global_step": 0, "prm_steps": 1, "alpha": 1, "step_flags": "none"}' step_flags
+unread rollout_correction '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is_threshold": -3}' rollout_is_threshold
+
+# Sizes that only an empty dimension hides, a number of passes below 1.
+routes='"sampler_routes": [[[[0]]]], "used_routes": [[[[0]]]], "n_experts": 2'
+kernel routing_replay "{\"response_mask\": [[1]], $routes}"
+kernel routing_replay "{\"response_mask\": [], $routes}" 'inputs.sampler_routes is not a list of 0 rows'
+kernel routing_replay "{\"response_mask\": [[]], $routes}" 'inputs.sampler_routes[0] is not a list of 0 positions'
+kernel correction_tree '{"engine": "same", "synchrony": "synchronous", "model": "dense", "trajectory": "single", "global_batch": 8, "mini_batch": 8, "epochs": -1}' \
+    'inputs.epochs is -1, less than 1'
 
 # Numbers of a whole batch that is smaller than this part of it.
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"batch_num_tokens\": 1}" 'batch_num_tokens is 1, but this part alone has 2'

@@ -125,9 +125,9 @@ def stub_imports():
     sys.meta_path.insert(0, finder)
     import torch
 
-    if not hasattr(torch, "compile"):  # before PyTorch 2
-        torch.compile = lambda *args, **_: args[0] if args else lambda function: function
-        finder.used.add("torch.compile")
+    # PyTorch before 2 has no compiler, and that of 2.15 cannot be imported beside the stub of torch.distributed.fsdp
+    torch.compile = lambda *args, **_: args[0] if args else lambda function: function
+    finder.used.add("torch.compile")
     return finder
 
 

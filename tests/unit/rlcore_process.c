@@ -65,7 +65,7 @@ static void long_stretches_are_cut_at_sentences(void **state)
 static void sets_of_one_or_of_equal_values_give_0(void **state)
 {
     (void)state;
-    const uint8_t mask[] = {1, 1, 1, 1, 1, 1}, event[] = {1, 0, 2, 0, 0, 2};
+    const uint8_t mask[] = {1, 0, 1, 0, 0, 1}, event[] = {1, 0, 2, 0, 0, 2}, response[] = {1, 1, 1, 0, 0, 1};
     const int64_t group[] = {5, 5};
     const double rewards[] = {0.9, NAN, 0.9, NAN, NAN, 0.9};
     const struct rl_batch batch = {2, 3, mask, NULL, group};
@@ -75,6 +75,8 @@ static void sets_of_one_or_of_equal_values_give_0(void **state)
     assert_int_equal(rl_process_advantage(&batch, event, rewards, advantages, &ws, NULL), RL_OK);
     for (size_t i = 0; i < 6; i++)
         assert_near(advantages[i], 0, 0);
+    const struct rl_batch unknown = {2, 3, response, NULL, group}; /* NaN at a response token is not "no reward" */
+    assert_int_equal(rl_process_advantage(&unknown, event, rewards, advantages, &ws, NULL), RL_EVALUE);
     const uint8_t wrong[] = {1, 3, 2, 0, 0, 2};
     assert_int_equal(rl_process_advantage(&batch, wrong, rewards, advantages, &ws, NULL), RL_EVALUE);
 }

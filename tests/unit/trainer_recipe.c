@@ -461,6 +461,9 @@ static void settings_that_do_not_go_together_are_refused(void **state)
 #define ENV(text) "{'environments': [{}, {" text "}]}"
     assert_refused(ENV("'algorithm': {'name': 'opd'}"), "environments[1]: algorithm.teacher is missing: opd needs a checkpoint");
     assert_refused(ENV("'algorithm': {'name': 'sft'}"), "algorithm.teacher is missing: sft needs a checkpoint");
+    assert_refused(ENV("'algorithm': {'name': 'sft', 'teacher': {'name': 'm', 'base_url': 'http://h/v1'}}"),
+                   "let the model write rollouts to a file, and name it in data.file");
+    assert_refused(ENV("'algorithm': {'teacher': {}}"), "algorithm.teacher is an object without base_url");
     assert_refused(ENV("'k_min': 5, 'k_max': 4"), "environments[1]: k_min 5, k_max 4");
     assert_refused(ENV("'k_max': 6"), "environments[1]: k_min..k_max is 3..6, which start.warm_start with 2..5");
     assert_refused(ENV("'k_min': 1"), "k_min..k_max is 1..5, which start.warm_start with 2..5");
@@ -864,6 +867,28 @@ static void what_a_recipe_lacks_is_the_cores_plan_less_what_it_has(void **state)
     assert_false(lacks(&r, "routing_replay_r3"));
 }
 
+static void assert_cautions(const char *text, const char *const *wanted, size_t n)
+{
+    struct trainer_recipe r = accepted(text);
+    struct trainer_caution found[TRAINER_CAUTIONS_MAX];
+    assert_int_equal(trainer_recipe_cautions(&r, found), n);
+    for (size_t i = 0; i < n; i++)
+        if (!strstr(found[i].text, wanted[i]))
+            fail_msg("%s", found[i].text);
+}
+
+static void values_that_another_program_means_otherwise_have_a_caution(void **state)
+{
+    (void)state;
+    assert_cautions("{}", NULL, 0);
+    assert_cautions("{'epsilon': 1e-4}", NULL, 0);
+    assert_cautions("{'epsilon': 0.2}", (const char *const[]){"algorithm.epsilon is 0.2: here it is added to the deviation"}, 1);
+    assert_cautions("{'environments': [{}, {'algorithm': {'name': 'turn-group-v1d', 'beta': 0.04}}], 'loss': {'name': 'turn'}}",
+                    (const char *const[]){"env1.algorithm.beta is 0.04: here it is the strength"}, 1);
+    assert_cautions("{'loss': {'name': 'ipo'}}", (const char *const[]){"ipo.threshold is not in the recipe and is 0.1"}, 1);
+    assert_cautions("{'loss': {'name': 'ipo'}, 'ipo': {'threshold': 0.1}}", NULL, 0);
+}
+
 /* Every name leads to its setting, and no two settings share a name. */
 static void names_lead_to_their_settings(void **state)
 {
@@ -916,6 +941,7 @@ int main(void)
         cmocka_unit_test(defaults_are_the_algorithms),
         cmocka_unit_test(a_setting_has_one_name),
         cmocka_unit_test(an_unknown_setting_is_refused_with_the_nearest),
+        cmocka_unit_test(values_that_another_program_means_otherwise_have_a_caution),
         cmocka_unit_test(names_lead_to_their_settings),
         cmocka_unit_test(what_a_recipe_lacks_is_the_cores_plan_less_what_it_has),
     };

@@ -319,6 +319,11 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'loss': {'aggregation': 'prompt_mean'}}", "no aggregation has a mean per question"},
         {"{'kl': {'estimator': 'low_var_kl'}}", "for low_var_kl of verl there is kl.estimator k3"},
         {"{'algorithm': {'name': 'gae'}}", "for gae of verl there is algorithm.name ppo"},
+        /* objects whose members have names of the policy's settings */
+        {"{'critic': {'optim': {'lr': 1e-5}}}", "what verl calls critic.optim.lr is value.lr here"},
+        {"{'critic': {'eps_clip': 0.5}}", "what AReaL calls critic.eps_clip is value.cliprange here"},
+        {"{'critic': {'ppo_epochs': 1}}", "the value head shares layers, batches and updates with the policy"},
+        {"{'reward_model': {'micro_batch_size': 1}}", "an environment has one reward"},
         /* settings with the name of ours and another meaning */
         {"{'epsilon': 1.2}", "must be a number from 0 to 1 (TRL's epsilon is loss.clip_low and loss.clip_high)"},
         {"{'beta': 0.04}", "(TRL's beta is loss.kl_coef)"},

@@ -131,6 +131,8 @@ def _as_array(name: str, value: Any) -> np.ndarray:
         raise CoreError(name, f"inputs.{name} is not an array of numbers")
     if array.dtype == np.float16:
         return array.astype(np.float32)
+    if array.dtype == np.uint64 and array.size and int(array.max()) >= 2**63:  # would become negative
+        raise CoreError(name, f"inputs.{name} has the number {int(array.max())}, above 2^63 - 1")
     return array
 
 

@@ -186,7 +186,8 @@ def _estimator(name: str) -> Any:
         if name == "reinforce_plus_plus":
             settings.setdefault("gamma", float(_get(config, "gamma", 1.0)))
             settings.setdefault("through_holes", True)  # since verl#7300 tokens of tools pass the return on unchanged
-        settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
+        elif name != "remax":
+            settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
         if name == "remax" and reward_baselines is None:
             raise ValueError(f"{_PREFIX}remax needs reward_baselines, which {_V1}: set trainer.use_v1=False")
         groups = _groups(index, len(response_mask))
@@ -194,8 +195,8 @@ def _estimator(name: str) -> Any:
         if last is not None:
             return _last_outputs(last, token_level_rewards, response_mask, groups, settings)
         advantages, returns = _advantage(
-            _SAME.get(name, name), token_level_rewards, response_mask, group_index=groups, reward_baselines=reward_baselines,
-            **settings,
+            _SAME.get(name, name), token_level_rewards, response_mask, group_index=groups,
+            reward_baselines=reward_baselines if name == "remax" else None, **settings,
         )  # fmt: skip
         if name == "reinforce_plus_plus":
             returns = returns * (response_mask != 0)

@@ -94,9 +94,8 @@ static enum rl_status check_row(const struct task *task, size_t row, struct rl_e
         if (!task->event[i + t] && (raw < 0 || raw > 0))
             return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, but event[%zu][%zu] is 0 and it would be lost",
                            row, t, raw, row, t);
-        if (!isfinite(reward_at(task, i + t)))
-            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
-                           reward_at(task, i + t));
+        if (!isfinite(raw) && (task->event[i + t] || rl_on(&task->batch, i + t))) /* padding may hold NaN */
+            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t, raw);
     }
     return RL_OK;
 }

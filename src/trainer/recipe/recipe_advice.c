@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "recipe/recipe_conditions.h"
+#include "recipe/recipe_foreign.h"
 #include "recipe/recipe_needs.h"
 #include "recipe/recipe_value.h"
 
@@ -69,6 +70,7 @@ static const struct {
     {"algorithm.gamma", 0, 0, "1", "verl, A2TGPO"},
     {"algorithm.gae.lam", 0, 0, "1", "verl"},
     {"algorithm.norm_by_std", 0, 0, "true", "GRPO, arXiv 2402.03300"},
+    {"algorithm.epsilon", 0, 0, "1e-06", "GRPO, verl"},
     {"algorithm.echo_weight", 0, 0, "0.1", "prime-rl"},
     {"algorithm.linear.output", 0, 0, "0.25", "prime-rl"},
     {"algorithm.linear.input", 0, 0, "0.1", "prime-rl"},
@@ -114,5 +116,39 @@ size_t trainer_recipe_advice(const struct trainer_recipe *recipe, struct trainer
     for (int32_t t = 0; t < recipe->n_tasks; t++)
         for (size_t row = 0; row < sizeof table / sizeof *table && n + 1 < TRAINER_ADVICE_MAX; row++)
             n = add(items, n, row, recipe, t);
+    return n;
+}
+
+/* ---- cautions ---- */
+
+static size_t add_caution(struct trainer_caution *items, size_t n, const struct trainer_task *task, int32_t t, const char *path,
+                          double number)
+{
+    static const char *const environments[] = {"", "env1.", "env2.", "env3."};
+    const struct recipe_field *field = recipe_find(&recipe_task, path);
+    const char *ours = recipe_foreign_mistaken(path, number);
+    char value[64];
+    if (!ours)
+        return n;
+    recipe_value_words(value, field, task);
+    snprintf(items[n].text, sizeof items[n].text, "%s%s is %s: here it is %s%s", environments[t], path, value, ours,
+             recipe_foreign_namesake(path));
+    return n + 1;
+}
+
+size_t trainer_recipe_cautions(const struct trainer_recipe *recipe, struct trainer_caution items[TRAINER_CAUTIONS_MAX])
+{
+    size_t n = 0;
+    if (recipe->loss.ipo.absent && recipe_is_read(recipe, NULL, recipe_find(&recipe_root, "ipo.threshold")))
+        snprintf(
+            items[n++].text, sizeof items->text,
+            "ipo.threshold is not in the recipe and is 0.1, prime-rl's; a recipe.json that an earlier version wrote means 0.2");
+    for (int32_t t = 0; t < recipe->n_tasks; t++) {
+        const struct trainer_task *task = &recipe->tasks[t];
+        if (recipe_is_read(recipe, task, recipe_find(&recipe_task, "algorithm.epsilon")))
+            n = add_caution(items, n, task, t, "algorithm.epsilon", task->algorithm.epsilon);
+        if (recipe_is_read(recipe, task, recipe_find(&recipe_task, "algorithm.beta")))
+            n = add_caution(items, n, task, t, "algorithm.beta", task->algorithm.beta);
+    }
     return n;
 }

@@ -4,7 +4,7 @@
  */
 #include "recipe/recipe_foreign.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +23,9 @@
 #define MUON_ADAM "training uses AdamW without further settings"
 #define TEXTS "prompts are tokens of the environment, without a tokenizer and a template"
 #define MODEL "the policy is a small transformer: model gives its size, and start.checkpoint its weights"
+#define CRITIC                                                                                                                   \
+    "the value head shares layers, batches and updates with the policy; value.lr, value.coef and value.cliprange are its "       \
+    "settings"
 #define SLOW_CRITIC "the value head is trained from the first update on"
 
 /*
@@ -96,6 +99,9 @@ static const struct recipe_foreign table[] = {
     {"use_kl_in_reward", "verl", NULL, "loss.kl_coef above 0, with kl.place reward"},
     {"cliprange_value", "verl", "value.cliprange", NULL},
     {"critic_warmup", "verl", NONE, SLOW_CRITIC},
+    {"critic*", "verl", NONE, CRITIC},
+    {"critic.optim.lr", "verl", "value.lr", NULL},
+    {"critic.cliprange_value", "verl", "value.cliprange", NULL},
     {"rollout_is", "verl", NULL, "correction.name, with correction.level token or sequence"},
     {"rollout_correction*", "verl", "correction.name", NULL},
     {"bypass_mode", "verl", NULL, "correction.name bypass"},
@@ -325,6 +331,9 @@ static const struct recipe_foreign table[] = {
     {"dual_clip", "OpenRLHF", "loss.clip_c", NULL},
     {"value_clip", "OpenRLHF", "value.cliprange", NULL},
     {"freezing_steps", "OpenRLHF", NONE, SLOW_CRITIC},
+    {"critic.freezing_steps", "OpenRLHF", NONE, SLOW_CRITIC},
+    {"critic.adam.lr", "OpenRLHF", "value.lr", NULL},
+    {"critic.value_clip", "OpenRLHF", "value.cliprange", NULL},
     {"init_kl_coef", "OpenRLHF", NULL, "loss.kl_coef with kl.place reward"},
     {"kl_estimator", "OpenRLHF", "kl.estimator", NULL},
     {"lambd", "OpenRLHF", "algorithm.gae.lam", NULL},
@@ -416,6 +425,7 @@ static const struct recipe_foreign table[] = {
      "algorithm.filter.zero_advantage, which leaves groups out and samples none in their place"},
     {"update_epochs_per_batch", "SkyRL", "training.epochs", NULL},
     {"trainer.epochs", "SkyRL", NULL, "training.iterations, as epochs * the questions of the data / env.questions"},
+    {"critic.optimizer_config.lr", "SkyRL", "value.lr", NULL},
     {"critic_mini_batch_size", "SkyRL", NULL, "training.minibatch, as critic_mini_batch_size * training.group_size"},
     {"max_tokens_per_microbatch", "SkyRL", "micro_batch.tokens", NULL},
     {"moe_aux_loss_coeff", "SkyRL", "model.experts.balance", NULL},
@@ -438,6 +448,8 @@ static const struct recipe_foreign table[] = {
     {"loss.name.m2po", "AReaL", NONE,
      "no mask limits the second moment of the ratios; opsm and correction.reject limit rollouts"},
     {"m2_threshold", "AReaL", NONE, "no mask limits the second moment of the ratios; opsm and correction.reject limit rollouts"},
+    {"critic.eps_clip", "AReaL", "value.cliprange", NULL},
+    {"critic.optimizer.lr", "AReaL", "value.lr", NULL},
     {"kl_ctl", "AReaL", NULL, "loss.kl_coef with kl.place reward"},
     {"discount", "AReaL", NULL, "algorithm.gamma, a discount per turn"},
     {"turn_discount", "AReaL", "algorithm.gamma", NULL},
@@ -501,16 +513,41 @@ static const struct recipe_foreign table[] = {
     {"algorithm.name.flash_reinforce", "OpenRLHF", NONE, "no algorithm subtracts the mean of the batch alone"},
 };
 
-/* Where a row's name fits into the one that was sought: its length, 0 for nowhere. */
-static size_t fits(const char *row, const char *name)
+/* Where a row's name fits into the one that was sought: its length, 0 for nowhere; *at receives where it begins. */
+static size_t fits_at(const char *row, const char *name, size_t *at)
 {
     size_t n = strlen(row), length = strlen(name);
+    *at = length - n;
     if (row[n - 1] != '*')
         return n <= length && strcmp(name + length - n, row) == 0 && (n == length || name[length - n - 1] == '.') ? n : 0;
-    for (const char *at = name; at; at = strchr(at, '.') ? strchr(at, '.') + 1 : NULL)
-        if (strncmp(at, row, n - 1) == 0)
+    for (const char *part = name; part; part = strchr(part, '.') ? strchr(part, '.') + 1 : NULL)
+        if (strncmp(part, row, n - 1) == 0) {
+            *at = (size_t)(part - name);
             return n - 1;
+        }
     return 0;
+}
+
+static size_t fits(const char *row, const char *name)
+{
+    size_t at;
+    return fits_at(row, name, &at);
+}
+
+/*
+ * Where an object without an equal begins in the name: "critic" in "critic.ppo_epochs", whose members are not the policy's
+ * settings of that name. SIZE_MAX: there is none.
+ */
+static size_t object_without_equal(const char *name)
+{
+    size_t first = SIZE_MAX, at;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        size_t n = strlen(table[i].name);
+        if (table[i].path && !*table[i].path && table[i].name[n - 1] == '*' && fits_at(table[i].name, name, &at) &&
+            strchr(name + at + n - 1, '.') && at < first)
+            first = at;
+    }
+    return first;
 }
 
 const struct recipe_foreign *recipe_foreign_at(size_t i)
@@ -522,10 +559,10 @@ const struct recipe_foreign *recipe_foreign_at(size_t i)
 const struct recipe_foreign *recipe_foreign_find(const char *name)
 {
     const struct recipe_foreign *found = NULL;
-    size_t longest = 0;
+    size_t longest = 0, at, first = object_without_equal(name);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        size_t n = fits(table[i].name, name);
-        if (n > longest) {
+        size_t n = fits_at(table[i].name, name, &at);
+        if (n > longest && at <= first) {
             longest = n;
             found = &table[i];
         }
@@ -533,15 +570,29 @@ const struct recipe_foreign *recipe_foreign_find(const char *name)
     return found;
 }
 
+/* from, to: values that are usual for TRL's setting and not for ours. */
+static const struct {
+    const char *path, *words, *ours;
+    double from, to;
+} namesakes[] = {{"algorithm.beta", " (TRL's beta is loss.kl_coef)", "the strength of A2TGPO's adaptive clip scale", 1e-6, 0.1},
+                 {"algorithm.epsilon", " (TRL's epsilon is loss.clip_low and loss.clip_high)",
+                  "added to the deviation that advantages are divided by", 0.01, 1}};
+
 /* Settings of one environment have a beginning; --set and grids take the last part alone. */
 const char *recipe_foreign_namesake(const char *setting)
 {
-    static const char *const namesakes[][2] = {{"algorithm.beta", " (TRL's beta is loss.kl_coef)"},
-                                               {"algorithm.epsilon", " (TRL's epsilon is loss.clip_low and loss.clip_high)"}};
     for (size_t i = 0; i < sizeof namesakes / sizeof *namesakes; i++)
-        if (strcmp(setting, namesakes[i][0] + strlen("algorithm.")) == 0 || fits(namesakes[i][0], setting))
-            return namesakes[i][1];
+        if (strcmp(setting, namesakes[i].path + strlen("algorithm.")) == 0 || fits(namesakes[i].path, setting))
+            return namesakes[i].words;
     return "";
+}
+
+const char *recipe_foreign_mistaken(const char *path, double value)
+{
+    for (size_t i = 0; i < sizeof namesakes / sizeof *namesakes; i++)
+        if (strcmp(path, namesakes[i].path) == 0 && value >= namesakes[i].from && value <= namesakes[i].to)
+            return namesakes[i].ours;
+    return NULL;
 }
 
 /* A choice is named alone, because the value that was refused is in the message. */

@@ -24,5 +24,11 @@ const struct recipe_foreign *recipe_foreign_find(const char *name);
  */
 const char *recipe_foreign_namesake(const char *setting);
 
+/*
+ * Returns what our setting means if its value is usual for another program's setting of that name and not for ours, else
+ * NULL. path: "algorithm.epsilon".
+ */
+const char *recipe_foreign_mistaken(const char *path, double value);
+
 /* Returns row i of the table, or NULL behind its end. */
 const struct recipe_foreign *recipe_foreign_at(size_t i);

@@ -470,6 +470,8 @@ static enum trainer_status place_teacher(json_t *algorithm, struct trainer_error
                                   "policy teaches nothing without a hint, because its distance to itself is 0");
     if (!json_is_object(teacher))
         return TRAINER_OK;
+    if (!json_object_get(teacher, "base_url"))
+        return trainer_fail(err, TRAINER_EINVAL, "algorithm.teacher is an object without base_url, the address of the teacher");
     if (json_object_get(algorithm, "endpoint"))
         return twice("algorithm.teacher", "algorithm.endpoint", err);
     json_object_set(algorithm, "endpoint", teacher);

@@ -184,6 +184,7 @@ enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, jso
     enum trainer_status status = recipe_canonical(object, err);
     if (status == TRAINER_OK)
         status = read_object(recipe, recipe, &top, object, err);
+    recipe->loss.ipo.absent = status == TRAINER_OK && !recipe_gives(object, "ipo.threshold");
     return status == TRAINER_OK ? trainer_recipe_check(recipe, err) : status;
 }
 
