@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include <lineage/measured.h>
 #include <lineage/query.h>
 
@@ -589,51 +587,6 @@ static void trials_are_compared_with_their_nearest_ancestor(void **state)
     remove_dir(dir);
 }
 
-/* What is saved in lineage.db never changes an answer. */
-static void edited_tables_change_no_answer(void **state)
-{
-    static const char *const edits[] = {
-        "UPDATE measured_changes SET new = '9'",
-        "UPDATE measured_changes SET new_value = 9",
-        "UPDATE measured_changes SET old = NULL",
-        "UPDATE measured_changes SET place = place + 5, file = 'x'",
-        "UPDATE measured_changes SET name = zeroblob(9), line = -1",
-        "INSERT INTO measured_changes SELECT seq, place + 1, file, scope, name, old, new, old_value, new_value, line FROM "
-        "measured_changes",
-        "DELETE FROM measured_changes",
-        "DELETE FROM measured_lines",
-        "UPDATE measured_lines SET added = -1, kind = 99",
-        "UPDATE measured_lines SET heading = NULL",
-        "UPDATE measured_rows SET digest = digest + 1",
-        "UPDATE measured_rows SET against = '001'",
-        "UPDATE measured_rows SET seq = seq + 100",
-        "DELETE FROM measured_rows; DELETE FROM measured_lines",
-    };
-    char *dir = make_dir();
-    struct lineage_measured m;
-    (void)state;
-    add_bytes(dir, log_text);
-    put_in(dir, "snapshots/000_s", "train.py", "lr = 0.1\nwd = 1\n");
-    put_in(dir, "snapshots/002_s", "train.py", "lr = 0.2\nwd = 1\n");
-    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
-        struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
-        assert_string_equal(measure_trial(&m, store, "002"), "lr: 0.1 -> 0.2");
-        assert_string_equal(m.against, "000");
-        assert_string_equal(code_text(&m), "train.py = +1 -1; train.py  +1 -1");
-        lineage_measured_release(&m);
-        assert_string_equal(sql_value(store, "SELECT count(*) FROM measured_changes"), "2"); /* 002 and 006 */
-        lineage_store_close(store);
-        char *path = join(dir, "lineage.db");
-        sqlite3 *db;
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-        if (sqlite3_exec(db, edits[i], NULL, NULL, NULL) != SQLITE_OK)
-            fail_msg("%s: %s", edits[i], sqlite3_errmsg(db));
-        sqlite3_close(db);
-        free(path);
-    }
-    remove_dir(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -650,7 +603,6 @@ int main(void)
         cmocka_unit_test(a_diff_is_measured_by_hunks),
         cmocka_unit_test(commands_are_compared),
         cmocka_unit_test(trials_are_compared_with_their_nearest_ancestor),
-        cmocka_unit_test(edited_tables_change_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

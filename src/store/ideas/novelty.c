@@ -198,31 +198,18 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     return claims->items[claims->n++].claim != NULL;
 }
 
-/* What a word can be in a claim. A word of TRIED begins one only before "only": most hypotheses say that something is tried. */
-enum claim_part { PART_UNKNOWN, PART_NONE, PART_FIRST, PART_TRIED, PART_ONLY };
-
-static enum claim_part part_of(const struct text_entry *text)
+/* Whether the text has a word that may begin a claim, so that most texts need not be taken apart. A word of TRIED begins one only
+ * before "only". */
+static bool may_claim(const char *text)
 {
-    if (text_in(text->text, text->length, FIRST_WORDS UNTRIED))
-        return PART_FIRST;
-    return text_in(text->text, text->length, TRIED)      ? PART_TRIED
-           : text_in(text->text, text->length, " only ") ? PART_ONLY
-                                                         : PART_NONE;
-}
-
-/* Whether the words of the row's texts may begin a claim. It is decided once for each word of the log, so that the texts of a
- * trial without such a word need not be read again. */
-static bool may_claim(struct lineage_ideas *ideas, const struct reading *r)
-{
-    enum claim_part before = PART_NONE;
-    for (uint32_t i = 0; i < r->n_notes; i++) {
-        struct word *word = &ideas->book.words[r->words[i]];
-        if (r->words[i] && word->claims == PART_UNKNOWN)
-            word->claims = (uint8_t)part_of(word_book_text(&ideas->book, r->words[i]));
-        const enum claim_part part = r->words[i] ? (enum claim_part)word->claims : PART_NONE;
-        if (part == PART_FIRST || (part == PART_ONLY && before == PART_TRIED))
+    for (const char *at = text, *end; *at; at = end) {
+        for (end = at; (*end >= 'a' && *end <= 'z') || (*end >= 'A' && *end <= 'Z') || *end == '-'; end++)
+            ;
+        const char first = (char)(*at | 0x20);
+        if (end > at && (first == 'o' || strchr("hwinuzf", first)) &&
+            text_in(at, (size_t)(end - at), FIRST_WORDS UNTRIED " only "))
             return true;
-        before = part;
+        end += end == at;
     }
     return false;
 }
@@ -230,8 +217,10 @@ static bool may_claim(struct lineage_ideas *ideas, const struct reading *r)
 static bool read_claims(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self)
 {
     const char *texts[] = {row->idea.hypothesis, row_notes(row)};
-    bool ok = true, may = may_claim(claims->ideas, row->reading);
-    for (size_t k = 0; ok && may && k < 2; k++) {
+    bool ok = true;
+    for (size_t k = 0; ok && k < 2; k++) {
+        if (!may_claim(texts[k]))
+            continue;
         struct tokens t;
         size_t length = strlen(texts[k]), found = 0;
         if (!tokens_read(&t, texts[k], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))

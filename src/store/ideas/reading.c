@@ -184,21 +184,23 @@ static bool read_changes(struct reading *reading, uint32_t *clause, struct reade
         const struct stated *c = chosen[i];
         struct span from_unit, to_unit, from = with_unit(&from_unit, t, c->from), to = with_unit(&to_unit, t, c->to);
         double ratio;
-        changes[i] = (struct read_change){.name = name_of(arena, t->text, c),
+        struct lineage_change *change = &changes[i].change;
+        changes[i].budget = for_budget(t, c->to.at + c->to.length);
+        *change = (struct lineage_change){.name = name_of(arena, t->text, c),
                                           .from = text_of(arena, t->text, from),
                                           .to = text_of(arena, t->text, to),
                                           .from_value = unsigned_zero(c->from_value),
                                           .to_value = unsigned_zero(c->to_value),
-                                          .budget = for_budget(t, c->to.at + c->to.length)};
-        const char *now = c->removed && !c->from.length && changes[i].to ? opposite(changes[i].to) : NULL;
+                                          .source = LINEAGE_CHANGE_STATED};
+        const char *now = c->removed && !c->from.length && change->to ? opposite(change->to) : NULL;
         if (now) {
-            changes[i].from = changes[i].to;
-            changes[i].to = now;
+            change->from = change->to;
+            change->to = now;
         }
         /* 512MB → 1GB is a rise: both numbers count in the unit of the new value. */
         if (units_agree(&ratio, t->text + from_unit.at, from_unit.length, t->text + to_unit.at, to_unit.length))
-            changes[i].from_value.value *= ratio;
-        ok = changes[i].name && changes[i].to && (changes[i].from || !c->from.length);
+            change->from_value.value *= ratio;
+        ok = change->name && change->to && (change->from || !c->from.length);
     }
     reading->changes = changes;
     reading->n_changes = (uint32_t)n;
@@ -305,20 +307,6 @@ static bool read_notes(struct reading *reading, struct reader *r, const char *no
     return !r->failed;
 }
 
-static bool read_names(const struct reading *reading, struct reader *r)
-{
-    for (size_t i = 0; i < reading->n_changes; i++) {
-        struct tokens t;
-        if (!split(&t, reading->changes[i].name))
-            return false;
-        add_word(r, 0);
-        for (size_t k = 0; k < t.n && !r->failed; k++)
-            read_word(r, &t, k);
-        free(t.items);
-    }
-    return !r->failed;
-}
-
 static const uint32_t *keep(struct arena *arena, const uint32_t *numbers, size_t n)
 {
     uint32_t *kept = arena_alloc(arena, n + 1, sizeof *kept);
@@ -336,13 +324,13 @@ bool reading_make(struct reading *reading, struct reader *r, const char *hypothe
         r->found = malloc(STATED_MAX * sizeof *r->found);
     if (!r->cites)
         r->cites = malloc(LINEAGE_IDEAS_CITES * sizeof *r->cites);
-    if (!r->found || !r->cites || !read_hypothesis(reading, r, hypothesis, arena) || !read_notes(reading, r, notes) ||
-        !read_names(reading, r))
+    if (!r->found || !r->cites || !read_hypothesis(reading, r, hypothesis, arena) || !read_notes(reading, r, notes))
         return false;
     reading->words = keep(arena, r->words, r->n_words);
     reading->n_words = (uint32_t)r->n_words;
     reading->cites = keep(arena, r->cites, r->n_cites);
     reading->n_cites = (uint32_t)r->n_cites;
+    reading->worded = true;
     return reading->words && reading->cites;
 }
 

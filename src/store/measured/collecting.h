@@ -69,3 +69,8 @@ struct line_changes {
 };
 bool line_changes_find(struct line_changes *changes, const char *from, size_t from_length, const char *to, size_t to_length);
 void line_changes_release(struct line_changes *changes);
+
+/* Compares the trial with that position in the log of the last sync. *settled is false if files that its row or
+ * an ancestor's row names are not here now, so that the answer may be another one later. */
+enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *settled, struct lineage_store *store, uint64_t seq,
+                                     struct lineage_error *err);
