@@ -51,9 +51,7 @@ struct row_search {
     struct weights head;          /* the words and numbers of its first clause */
     struct weights head_numbers;  /* the numbers alone */
     struct weights title;         /* its first words */
-    uint32_t *same;               /* trials that made the whole change, filled in when first needed; see similar.c */
-    size_t n_same;
-    bool terms_known, same_known;
+    bool terms_known;
 };
 
 /* One text that was read, or one trial. A log has many rows and a question looks at few, so a row has only what each needs. */
@@ -237,7 +235,6 @@ enum similar_feature {
     SIMILAR_TITLE_IN, /* share of the query's first words that the candidate's text has */
     SIMILAR_TITLES, /* how alike the first words of both are */
     SIMILAR_UNCOVERED, /* all changes covered, times the share of the first words that the candidate's text lacks */
-    SIMILAR_AGAIN, /* the query cites the candidate, and says that it tries again */
     SIMILAR_SIBLING, /* both have the same parent */
     SIMILAR_FAILED_SIBLING,
     N_SIMILAR_FEATURES

@@ -69,7 +69,7 @@ void word_book_release(struct word_book *book)
     *book = (struct word_book){0};
 }
 
-enum { NOTES_TOKENS = 160, TITLE_TOKENS = 8 };
+enum { NOTES_TOKENS = 160 };
 
 static const char *text_of(struct arena *arena, const char *text, struct span span)
 {
@@ -116,14 +116,6 @@ static bool for_budget(const struct tokens *t, size_t behind)
     return false;
 }
 
-static uint32_t clause_at(const struct tokens *t, size_t at)
-{
-    uint32_t clause = 0;
-    for (size_t i = 0; i < t->n && t->items[i].at <= at; i++)
-        clause = t->items[i].clause;
-    return clause;
-}
-
 /* A value that is stated twice under one name counts as one change. */
 static bool repeats(const struct stated *list, size_t i, const char *text)
 {
@@ -167,17 +159,13 @@ static const char *opposite(const char *value)
     return NULL;
 }
 
-/* Reads the changes. *clause receives the clause of the first one, UINT32_MAX if there is none. */
-static bool read_changes(struct reading *reading, uint32_t *clause, struct reader *r, const struct tokens *t, struct arena *arena)
+static bool read_changes(struct reading *reading, struct reader *r, const struct tokens *t, struct arena *arena)
 {
     const struct stated *chosen[LINEAGE_IDEAS_CHANGES];
     size_t found = stated_candidates(r->found, t, r->is_metric, r->context), n = 0;
-    *clause = UINT32_MAX;
     for (size_t i = 0; i < found && n < LINEAGE_IDEAS_CHANGES; i++)
         if (r->found[i].score > 0 && !repeats(r->found, i, t->text))
             chosen[n++] = &r->found[i];
-    if (n)
-        *clause = clause_at(t, chosen[0]->to.at);
     struct read_change *changes = n ? arena_alloc(arena, n, sizeof *changes) : NULL;
     bool ok = changes || !n;
     for (size_t i = 0; ok && i < n; i++) {
@@ -205,15 +193,6 @@ static bool read_changes(struct reading *reading, uint32_t *clause, struct reade
     reading->changes = changes;
     reading->n_changes = (uint32_t)n;
     return ok;
-}
-
-/* The headline is the first clause; a title of few words says little, so the clause after it belongs to the headline as
- * well, unless the title states a change. */
-static uint32_t last_head_clause(const struct tokens *t, uint32_t first_change_clause)
-{
-    if (!t->n || first_change_clause == 0)
-        return 0;
-    return t->items[t->n > TITLE_TOKENS ? TITLE_TOKENS : t->n - 1].clause;
 }
 
 static void add_word(struct reader *r, uint32_t number)
@@ -272,14 +251,12 @@ static bool split(struct tokens *t, const char *text)
 static bool read_hypothesis(struct reading *reading, struct reader *r, const char *hypothesis, struct arena *arena)
 {
     struct tokens t;
-    uint32_t clause;
     if (!split(&t, hypothesis))
         return false;
-    bool ok = read_changes(reading, &clause, r, &t, arena);
-    uint32_t head = last_head_clause(&t, clause);
+    bool ok = read_changes(reading, r, &t, arena);
     for (size_t i = 0; i < t.n && !r->failed; i++) {
         read_word(r, &t, i);
-        if (t.items[i].clause <= head)
+        if (t.items[i].clause == 0)
             reading->n_head = (uint32_t)r->n_words;
     }
     reading->n_hypothesis = (uint32_t)r->n_words;
