@@ -31,13 +31,13 @@ struct cache {
     struct lineage_ideas *ideas;
     struct lineage_store *store;
     struct mirror *mirror;
-    size_t first, n_given;  /* rows[first..) of the set, and its changes without theirs */
-    bool files;             /* there may be programs to compare */
+    size_t first, n_given; /* rows[first..) of the set, and its changes without theirs */
+    bool files; /* there may be programs to compare */
     struct entry {
         uint64_t digest;
-        bool program;       /* the row has one */
-        bool known;         /* taken from lineage.db */
-        bool unsettled;     /* files that the row names are not here now, so that it is not saved */
+        bool program; /* the row has one */
+        bool known; /* taken from lineage.db */
+        bool unsettled; /* files that the row names are not here now, so that it is not saved */
     } *entries; /* [ideas->n - first] */
 };
 
@@ -245,8 +245,8 @@ static enum lineage_status save_change(struct cache *c, int64_t seq, size_t plac
     return mirror_do(c->mirror, err,
                      "REPLACE INTO change_rows (seq, source, place, name, old, new, old_value, new_value, budget)"
                      " VALUES (?,?,?,?,?,?,?,?,?)",
-                     "isisssnni", seq, lineage_change_source_name(change.source), (int64_t)place, change.name, change.from, change.to,
-                     change.from_value, change.to_value, (int64_t)row_change->budget);
+                     "isisssnni", seq, lineage_change_source_name(change.source), (int64_t)place, change.name, change.from,
+                     change.to, change.from_value, change.to_value, (int64_t)row_change->budget);
 }
 
 /* *given: where the given changes of the row begin; it is moved behind them. */
@@ -265,12 +265,12 @@ static enum lineage_status save_row(struct cache *c, size_t i, size_t *given, st
     for (size_t k = 0; *given < c->ideas->n_given && c->ideas->given[*given].trial == i && status == LINEAGE_OK; k++)
         status = save_change(c, seq, k, &c->ideas->given[(*given)++].change, err);
     for (uint32_t k = 0; k < r->n_cites && status == LINEAGE_OK; k++)
-        status = mirror_do(c->mirror, err, "INSERT INTO citation_rows (seq, place, mention, in_notes) VALUES (?,?,?,?)", "iisi", seq,
-                           (int64_t)k, word_book_text(&c->ideas->book, r->cites[k])->text + 1, (int64_t)(k >= r->n_cites_hypothesis));
-    return status == LINEAGE_OK
-               ? mirror_do(c->mirror, err, "REPLACE INTO readings (seq, digest, reader) VALUES (?,?,?)", "iii", seq,
-                           (int64_t)c->entries[i - c->first].digest, (int64_t)ideas_seed(c->ideas))
-               : status;
+        status =
+            mirror_do(c->mirror, err, "INSERT INTO citation_rows (seq, place, mention, in_notes) VALUES (?,?,?,?)", "iisi", seq,
+                      (int64_t)k, word_book_text(&c->ideas->book, r->cites[k])->text + 1, (int64_t)(k >= r->n_cites_hypothesis));
+    return status == LINEAGE_OK ? mirror_do(c->mirror, err, "REPLACE INTO readings (seq, digest, reader) VALUES (?,?,?)", "iii",
+                                            seq, (int64_t)c->entries[i - c->first].digest, (int64_t)ideas_seed(c->ideas))
+                                : status;
 }
 
 static void save(struct cache *c)

@@ -481,7 +481,7 @@ static void record(struct scan *s, const struct frame *f, struct span own, const
 }
 
 /* The name that tokens[from..to) give a value to: lr, opt.lr of self.opt.lr, LR of os.environ["LR"]. *other: whether it belongs to
- * another object, so that it is no variable. */
+ * another object than the function. */
 static struct span target_of(const struct scan *s, size_t from, size_t to, bool *other)
 {
     struct span name = {NULL, 0};
@@ -584,7 +584,7 @@ static void read_item(struct scan *s, struct frame *f, size_t from, size_t to)
         for (size_t i = from; i < end; i = behind(s, i)) /* for (int i = 0; i < 10; i++) x = 1 */
             if (s->tokens[i].kind == '(')
                 read_bracket(s, f, (struct span){NULL, 0}, i, from, end);
-        /* A variable of a function is no setting, but config.lr = 0.1 is one wherever it is set. */
+        /* A variable of a function does not count as a setting; config.lr = 0.1 does wherever it is set. */
         if (!f->depth)
             setting = equals < to && setting && own.length && (other || !s->scopes[s->n_scopes - 1].function);
     }
@@ -616,7 +616,7 @@ static void read_item(struct scan *s, struct frame *f, size_t from, size_t to)
         f->context = mix(f->context, f->label);
     } else if (s->tokens[first].kind != STRING || f->label.length) {
         struct frame place = *f;
-        place.within = 0; /* a new argument without a name is no setting */
+        place.within = 0; /* a new argument without a name does not count as a setting */
         record(s, &place, own, &value, f->context + 2, line, f->label.length && f->preset);
     }
 }
