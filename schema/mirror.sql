@@ -231,21 +231,16 @@ CREATE TABLE again_rows (
     setting INTEGER               -- digest of all that the row says of its setting without the seed; NULL if it declares none
 );
 
--- ---- what the texts of trials say: changed settings, mentioned trials, and words ----
+-- ---- what the texts and programs of trials say: changed settings and mentioned trials ----
 --
 -- Rows are added by the first question that needs them, as those of the search index are, never by an append. So a table
 -- may lag behind trials; `lineage sql` brings it up to date when a statement names it.
 
--- That the texts of a trial were read. A reading whose digest differs from that of the trial's texts is replaced.
+-- That the texts of a trial were read and its program was compared with an ancestor's. A reading whose digest differs is replaced.
 CREATE TABLE readings (
     seq INTEGER PRIMARY KEY REFERENCES trials(seq),
-    digest INTEGER NOT NULL,      -- XXH3 (64 bits) of hypothesis and notes, seeded with reader
-    reader INTEGER NOT NULL,      -- identifies the version of the reader and the columns of the log
-    words BLOB NOT NULL           -- ids of reading_words in the order of the texts; src/store/ideas/reading_cache.c
-);
-CREATE TABLE reading_words (
-    id INTEGER PRIMARY KEY,       -- from 1, without gaps
-    word TEXT NOT NULL
+    digest INTEGER NOT NULL,      -- XXH3 (64 bits) of hypothesis, notes and what names the program, seeded with reader
+    reader INTEGER NOT NULL       -- identifies the version of the reader and the columns of the log
 );
 
 -- Settings that a trial gave a new value. Declared changes are not here: they are parameters that differ from the parent's.
@@ -280,51 +275,6 @@ CREATE VIEW citations AS
                                   'exp_' || substr('0000000', 1, m.id_width - length(c.mention)) || c.mention)
     WHERE o.seq <> c.seq;
 
--- ---- what trials changed in their programs, found by comparing files (include/lineage/measured.h) ----
---
--- Like the tables above, these are filled by the first question that needs them. A snapshot does not change, so a
--- trial is compared once.
-
--- That a trial was compared with its ancestors. A row whose digest differs from that of the trial's row, of the version of
--- the readers and of what was found is made again.
-CREATE TABLE measured_rows (
-    seq INTEGER PRIMARY KEY REFERENCES trials(seq),
-    digest INTEGER NOT NULL,
-    against TEXT NOT NULL,         -- the ancestor whose code was compared; '' for none
-    command_against TEXT NOT NULL, -- the ancestor whose command was compared
-    incomplete INTEGER NOT NULL    -- 1: a limit was reached
-);
-
--- Settings with another value.
-CREATE TABLE measured_changes (
-    seq INTEGER NOT NULL REFERENCES trials(seq),
-    place INTEGER NOT NULL,        -- order, from 0
-    file TEXT NOT NULL,            -- '' for the command
-    scope TEXT NOT NULL,           -- enclosing class and function
-    name TEXT NOT NULL,
-    old TEXT,                      -- NULL if the ancestor does not have the setting
-    new TEXT NOT NULL,
-    old_value REAL,                -- the values as numbers, if they are
-    new_value REAL,
-    line INTEGER NOT NULL,         -- in the trial's file
-    PRIMARY KEY (seq, place)
-) WITHOUT ROWID;
-
--- Changed lines: of each file, and of each function in it.
-CREATE TABLE measured_lines (
-    seq INTEGER NOT NULL REFERENCES trials(seq),
-    place INTEGER NOT NULL,
-    file TEXT NOT NULL,
-    heading TEXT,                  -- class and function, '' outside of them; NULL for the whole file
-    added INTEGER NOT NULL,
-    removed INTEGER NOT NULL,
-    kind INTEGER NOT NULL,         -- 0: counted, 1: binary, 2: large
-    PRIMARY KEY (seq, place)
-) WITHOUT ROWID;
-
 CREATE VIEW changes AS
     SELECT c.seq, t.exp_id, c.source, c.name, c.old, c.new, c.old_value, c.new_value
-    FROM change_rows c JOIN trials t ON t.seq = c.seq
-    UNION ALL
-    SELECT m.seq, t.exp_id, 'measured', m.name, m.old, m.new, m.old_value, m.new_value
-    FROM measured_changes m JOIN trials t ON t.seq = m.seq;
+    FROM change_rows c JOIN trials t ON t.seq = c.seq;

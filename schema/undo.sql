@@ -10,7 +10,4 @@ DELETE FROM again_rows WHERE seq = ?1;
 DELETE FROM readings WHERE seq = ?1;
 DELETE FROM change_rows WHERE seq = ?1;
 DELETE FROM citation_rows WHERE seq = ?1;
-DELETE FROM measured_rows WHERE seq = ?1;
-DELETE FROM measured_changes WHERE seq = ?1;
-DELETE FROM measured_lines WHERE seq = ?1;
 DELETE FROM trials WHERE seq = ?1;

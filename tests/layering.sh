@@ -34,7 +34,7 @@ src/store/append           acknowledged.h append_state.h judge_again.h outbox_fi
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/ideas            ideas_rows.h                       include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions src/store/measured
-src/store/measured         measured_cache.h            include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
+src/store/measured         collecting.h                include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/mirror src/store/questions
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format src/store/questions src/store/statistics src/store/settings
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions

@@ -11,7 +11,7 @@ to TO of a log less, because they say nearly the same, such as a loop of resubmi
 moved to where precision and recall balance best (largest F1) on rows that were left out of the fit, or by --threshold: a proposal that is called a repeat in error costs
 more than one that is not, so `same` uses 0.3.
 
-Printed for each log are precision and recall of the decisions, before similar.c follows chains of repeats:
+Printed for each log are precision and recall of the decisions:
   in sample   fitted on all logs, counted on the same rows
   by log      fitted on the other logs: what to expect on a log by other writers
   by rows     fitted without the 20 rows around each row: what to expect on new rows of a known log

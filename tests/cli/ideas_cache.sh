@@ -98,9 +98,7 @@ cp once/lineage.db damaged/lineage.db
 printf 'damage damage damage' | dd of=damaged/lineage.db bs=1 seek=$(((root - 1) * page + 40)) conv=notrunc 2>/dev/null
 answers damaged out1
 must_match_file wanted out1
-for sql in 'DELETE FROM readings WHERE seq % 3 = 0' 'UPDATE readings SET digest = digest + 1' "UPDATE readings SET words = x'ff'" \
-    'DELETE FROM reading_words WHERE id > 5' 'DELETE FROM reading_words WHERE id = 5' 'DELETE FROM change_rows WHERE seq < 50' \
-    'DELETE FROM citation_rows' 'UPDATE readings SET words = zeroblob(9)' 'DELETE FROM reading_words; DELETE FROM readings'; do
+for sql in 'DELETE FROM readings WHERE seq % 3 = 0' 'UPDATE readings SET digest = digest + 1' 'DELETE FROM citation_rows'; do
     new_copy hostile
     must_run -C hostile knobs
     sqlite3 hostile/lineage.db "$sql" || fail "$sql"

@@ -1,11 +1,9 @@
-/* citations.c: which trials a text mentions: exp_588, #588, "retry of 587", "trials 12, 14 and 15", "exp_114/123". */
+/* citations.c: which trials a text mentions: exp_588, #588, "retry of 587", "trials 12, 14 and 15". */
 #include "idea_tokens.h"
 
 #include <string.h>
 
-#define BEFORE_ID                                                                                                                \
-    " exp exps experiment experiments trial trials run runs retry rerun resubmit resubmission top of on from parent "            \
-    "base baseline best ids id job jobs "
+#define BEFORE_ID " exp exps experiment experiments trial trials retry rerun resubmit "
 
 struct visitor {
     const struct tokens *t;
@@ -45,19 +43,6 @@ static size_t list_behind(const struct visitor *v, size_t i)
     }
 }
 
-/* Visits the numbers of "32/64/64" or "114/123" that one token holds. */
-static void parts(const struct visitor *v, size_t i)
-{
-    const char *text = v->t->text + v->t->items[i].at;
-    size_t length = v->t->items[i].length, from = 0;
-    for (size_t k = 0; k <= length; k++)
-        if (k == length || text[k] < '0' || text[k] > '9') {
-            if (k > from)
-                v->visit(v->context, text + from, k - from);
-            from = k + 1;
-        }
-}
-
 /* exp_014, exp014, exp-014, EXP_014v2: visits 014. */
 static bool prefixed(const struct visitor *v, size_t i)
 {
@@ -82,9 +67,6 @@ void citations_each(const struct tokens *t, void (*visit)(void *context, const c
     struct visitor v = {t, visit, context};
     for (size_t i = 0; i < t->n; i++) {
         if (t->items[i].kind == TOKEN_WORD && prefixed(&v, i)) {
-            /* exp_014→030→045 */
-            while (i + 2 < t->n && t->items[i + 1].kind == TOKEN_ARROW && is_plain_integer(t, i + 2))
-                visit(context, t->text + t->items[i + 2].at, t->items[i + 2].length), i += 2;
             i = list_behind(&v, i);
         } else if (token_is_mark(t, i, '#') && is_plain_integer(t, i + 1) && t->items[i + 1].glued &&
                    !(i && token_in(t, i - 1, " pr prs pull issue issues "))) {
@@ -94,17 +76,10 @@ void citations_each(const struct tokens *t, void (*visit)(void *context, const c
             size_t next = i + 1;
             if (token_is_mark(t, next, '_') || token_is_mark(t, next, '#') || token_is(t, next, "of"))
                 next++;
-            /* Ids are padded, or they follow "exp", "trial" and the like; "of 4 layers" is not a citation. */
-            bool strong = token_in(t, i, " exp exps experiment experiments trial trials retry rerun resubmit ") ||
-                          (i && token_in(t, i - 1, " retry rerun resubmit resubmission "));
-            bool bare = is_plain_integer(t, next) && t->items[next].length >= 3 && !token_is_kind(t, next + 1, TOKEN_WORD) &&
-                        !token_is_kind(t, next + 1, TOKEN_ARROW);
-            if (is_plain_integer(t, next) && (strong || bare)) {
+            if (is_plain_integer(t, next)) {
                 visit(context, t->text + t->items[next].at, t->items[next].length);
                 i = list_behind(&v, next);
-            } else if (strong && token_is_kind(t, next, TOKEN_NUMBER) &&
-                       memchr(t->text + t->items[next].at, '/', t->items[next].length))
-                parts(&v, next);
+            }
         }
     }
 }

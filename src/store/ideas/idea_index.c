@@ -32,7 +32,7 @@ static bool make_room(struct counting *c)
 }
 
 /* Lists the terms of a row, each once, with the sum of its weights. */
-static bool list_terms(struct counting *c, const struct idea_row *row)
+static bool list_terms(struct counting *c, struct idea_row *row)
 {
     struct weights *list = &c->list;
     size_t n = 0;

@@ -84,9 +84,21 @@ bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row)
     struct reading r;
     if (row->reading)
         return true;
+    struct row_change changes[LINEAGE_IDEAS_CHANGES];
     arena_reset(&ideas->scratch);
-    return read_texts(&r, ideas, row, &ideas->scratch) && row_keep_stated(ideas, row, &r) &&
-           row_keep_reading(row, &r, &ideas->arena);
+    bool ok = read_texts(&r, ideas, row, &ideas->scratch) && row_keep_reading(row, &r, &ideas->arena);
+    for (uint32_t i = 0; ok && i < r.n_changes; i++)
+        ok = row_change_of(&changes[i], ideas, &r.changes[i].change, r.changes[i].budget);
+    return ok && row_keep_stated(ideas, row, changes, r.n_changes);
+}
+
+bool row_read_words(struct lineage_ideas *ideas, struct idea_row *row)
+{
+    struct reading r;
+    if (row->reading->worded)
+        return true;
+    arena_reset(&ideas->scratch);
+    return read_texts(&r, ideas, row, &ideas->scratch) && row_keep_reading(row, &r, &ideas->arena);
 }
 
 bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena)
@@ -102,14 +114,8 @@ bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     if (!search->changes || !search->keys)
         return false;
     for (uint32_t i = 0; i < r.n_changes; i++) {
-        const struct read_change *c = &r.changes[i];
-        search->changes[i] = (struct lineage_change){.name = c->name,
-                                                     .from = c->from,
-                                                     .to = c->to,
-                                                     .from_value = c->from_value,
-                                                     .to_value = c->to_value,
-                                                     .source = LINEAGE_CHANGE_STATED};
-        search->keys[i].budget = c->budget;
+        search->changes[i] = r.changes[i].change;
+        search->keys[i].budget = r.changes[i].budget;
         if (!row_name_knob(ideas, &search->changes[i], &search->keys[i], NULL, arena, false))
             return false;
     }
@@ -267,7 +273,7 @@ static void add_weights(void *context, uint32_t term, float weight, unsigned whe
 
 bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    if (!row_expand(ideas, row))
+    if (!row_expand(ideas, row) || !row_read_words(ideas, row))
         return false;
     struct row_search *search = row->search;
     struct term_visit v = {ideas, false, add_weights, search};
@@ -295,10 +301,10 @@ static void add_term(void *context, uint32_t term, float weight, unsigned where)
     weights_add(context, term, weight);
 }
 
-bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const struct idea_row *row)
+bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, struct idea_row *row)
 {
     struct term_visit v = {ideas, true, add_term, list};
-    return visit_terms(&v, row) && !list->failed;
+    return row_read_words(ideas, row) && visit_terms(&v, row) && !list->failed;
 }
 
 void row_release(struct idea_row *row)

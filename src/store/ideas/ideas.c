@@ -173,6 +173,7 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
                                       .score = trial->score,
                                       .delta_vs_best = trial->delta_vs_best,
                                       .seq = trial->seq};
+    row->snapshot = share(ideas, trial->snapshot_path, &ok);
     for (size_t i = 0; !ideas->n && i < trial->n_extras && ideas->n_columns < COLUMNS_MAX; i++)
         ideas->columns[ideas->n_columns++] = share(ideas, trial->extras[i].column, &ok);
     ideas->has_parents = ideas->has_parents || (ok && *row->idea.parent_exp);

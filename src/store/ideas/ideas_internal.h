@@ -51,9 +51,7 @@ struct row_search {
     struct weights head;          /* the words and numbers of its first clause */
     struct weights head_numbers;  /* the numbers alone */
     struct weights title;         /* its first words */
-    uint32_t *same;               /* trials that made the whole change, filled in when first needed; see similar.c */
-    size_t n_same;
-    bool terms_known, same_known;
+    bool terms_known;
 };
 
 /* One text that was read, or one trial. A log has many rows and a question looks at few, so a row has only what each needs. */
@@ -67,6 +65,7 @@ struct idea_row {
     uint32_t parent;              /* index, TRIAL_NONE for none */
     uint32_t base;                /* the trial whose program this one changes: the parent if that comes before it, or in a
                                      set without parents the last kept trial before it; TRIAL_NONE for none */
+    const char *snapshot;         /* where its program is, "" for none */
     uint32_t n_params;
     bool is_text;                 /* not a trial of the set, but the text of a question */
     bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
@@ -150,12 +149,17 @@ struct lineage_change change_of(const struct lineage_ideas *ideas, const struct 
 /* Fills in the changes and keys of row->search, if that was not done yet. The set must be settled. False when out of memory. */
 bool row_expand(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* row_keep_reading keeps a reading without its changes, row_keep_stated its changes. They return false when out of memory. */
+/* row_keep_reading keeps a reading without its changes, row_keep_stated changes that the row states, which row_change_of makes.
+ * They return false when out of memory. */
 bool row_keep_reading(struct idea_row *row, const struct reading *reading, struct arena *arena);
-bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *reading);
+bool row_change_of(struct row_change *change, struct lineage_ideas *ideas, const struct lineage_change *stated, bool budget);
+bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct row_change *changes, size_t n);
 
 /* Reads the texts of a row of the set, if that was not done yet. The changes that the hypothesis states become row->own. */
 bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row);
+
+/* Reads the words of a row of which lineage.db had the changes, if that was not done yet: a search compares them. */
+bool row_read_words(struct lineage_ideas *ideas, struct idea_row *row);
 
 /* Reads a text that is not in the set. The changes that it states become row->search->changes, with the knobs of
  * the set. */
@@ -194,7 +198,7 @@ bool row_is_weak(const char *word, size_t length);
  * occurrence for itself, and enters new ones into the dictionary. */
 enum { LONGEST_IDENTIFIER = 64 };
 bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row);
-bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, const struct idea_row *row);
+bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, struct idea_row *row);
 
 /* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
@@ -231,7 +235,6 @@ enum similar_feature {
     SIMILAR_TITLE_IN, /* share of the query's first words that the candidate's text has */
     SIMILAR_TITLES, /* how alike the first words of both are */
     SIMILAR_UNCOVERED, /* all changes covered, times the share of the first words that the candidate's text lacks */
-    SIMILAR_AGAIN, /* the query cites the candidate, and says that it tries again */
     SIMILAR_SIBLING, /* both have the same parent */
     SIMILAR_FAILED_SIBLING,
     N_SIMILAR_FEATURES
@@ -261,21 +264,17 @@ bool similar_pairs(struct similar_pair *pairs, size_t *n, size_t max, struct lin
 /* Adds the rules of lineage.json about names, once. */
 enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err);
 
-/* Adds what the programs of the trials seqs[n] changed, which are the rows of the set from `first` on, ascending. */
-enum lineage_status ideas_add_measured(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       const int64_t *seqs, size_t n, struct lineage_error *err);
-
-/* ---- reading_cache.c: readings of a store's trials in lineage.db ---- */
+/* ---- ideas_cache.c: what texts and programs of a store's trials say, kept in lineage.db ---- */
 
 /*
- * Makes sure that rows[first..) of the set, which are trials of the store, are read: takes the readings that lineage.db
- * has, reads the other texts, and saves these readings. If lineage.db cannot be written now, they are not saved, which
- * is not a failure. What is found does not depend on what was saved before.
+ * Makes sure that the texts of rows[first..) of the set, which are trials of the store, are read and that their programs are compared:
+ * takes what lineage.db has, and saves the rest. If lineage.db cannot be written now, it is not saved, which is not a failure. What is
+ * found does not depend on what was saved before.
  */
-enum lineage_status reading_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       struct lineage_error *err);
+enum lineage_status ideas_cache_read(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
+                                     struct lineage_error *err);
 
-/* Whether lineage.db has the readings of all trials of the store, made by this version of the reader for the columns of
+/* Whether lineage.db has the entries of all trials of the store, made by this version of the reader for the columns of
  * the set, which holds a trial of the store. Call it right after that trial was added. */
-enum lineage_status reading_cache_is_complete(bool *complete, const struct lineage_ideas *ideas, struct lineage_store *store,
-                                              struct lineage_error *err);
+enum lineage_status ideas_cache_is_complete(bool *complete, const struct lineage_ideas *ideas, struct lineage_store *store,
+                                            struct lineage_error *err);

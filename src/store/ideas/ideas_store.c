@@ -3,13 +3,9 @@
  *
  * Where a trial's changes come from
  *   declared   its parameters, compared with its parent's (row_changes.c), or lineage_ideas_add_change
- *   measured   its program, compared with an ancestor's (src/store/measured), by lineage_ideas_add_change
+ *   measured   its program, compared with an ancestor's (src/store/measured), by ideas_cache.c
  *   stated     its hypothesis (stated.c)
  * lineage_ideas_settle then orders them by trust and gives all names of one knob the same `knob`.
- *
- * A new source of changes that can be read from a store becomes a function like add_measured. It is called after all
- * trials were added, so that lineage_ideas_get and lineage_ideas_find reach every trial and its parent_exp. A trial
- * without such data is not a failure: the function adds nothing and returns LINEAGE_OK.
  */
 #include "ideas_internal.h"
 
@@ -20,69 +16,9 @@
 #include "ideas_rows.h"
 #include "../format/config.h"
 #include "../internal.h"
-#include "../measured/measured_cache.h"
 #include "../mirror/statement.h"
 #include "../questions/questions.h"
 #include "../format/id.h"
-
-/* A trial whose program differs in more settings than this comes from another program. Its first settings are kept, and
- * there is room for what it states. */
-enum { MEASURED_MAX = LINEAGE_IDEAS_CHANGES / 2, SHORT_NAME = 1 };
-
-struct adding {
-    struct lineage_ideas *ideas;
-    size_t at; /* the next trial that may be visited */
-};
-
-/* A name like `x` says something only together with its function: "step x". */
-static const char *whole_name(char out[LINEAGE_NAME_MAX], const struct lineage_measured_change *change)
-{
-    const char *dot = strrchr(change->scope, '.'), *function = dot ? dot + 1 : change->scope;
-    if (strlen(change->name) > SHORT_NAME || !*function)
-        return change->name;
-    int n = snprintf(out, LINEAGE_NAME_MAX, "%s %s", function, change->name);
-    return n > 0 && n < LINEAGE_NAME_MAX ? out : change->name;
-}
-
-static enum lineage_status add_trial(void *context, uint64_t seq, struct lineage_measured *measured, struct lineage_error *err)
-{
-    struct adding *a = context;
-    enum lineage_status status = LINEAGE_OK;
-    while (a->at < a->ideas->n && a->ideas->rows[a->at].idea.seq < seq)
-        a->at++;
-    if (a->at == a->ideas->n || a->ideas->rows[a->at].idea.seq != seq)
-        return LINEAGE_OK;
-    for (size_t i = 0; i < measured->n_changes && i < MEASURED_MAX && status == LINEAGE_OK; i++) {
-        const struct lineage_measured_change *change = &measured->changes[i];
-        char name[LINEAGE_NAME_MAX];
-        status = lineage_ideas_add_change(a->ideas, a->at,
-                                          &(struct lineage_change){.name = whole_name(name, change),
-                                                                   .from = change->from,
-                                                                   .to = change->to,
-                                                                   .from_value = change->from_value,
-                                                                   .to_value = change->to_value,
-                                                                   .source = LINEAGE_CHANGE_MEASURED},
-                                          err);
-    }
-    return status;
-}
-
-/* Adds what the programs of trials[first..) changed. */
-static enum lineage_status add_measured(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                        struct lineage_error *err)
-{
-    struct adding adding = {ideas, first};
-    if (first >= ideas->n)
-        return LINEAGE_OK;
-    return measured_each(store, ideas->rows[first].idea.seq, ideas->rows[ideas->n - 1].idea.seq, add_trial, &adding, err);
-}
-
-enum lineage_status ideas_add_measured(struct lineage_ideas *ideas, struct lineage_store *store, size_t first,
-                                       const int64_t *seqs, size_t n, struct lineage_error *err)
-{
-    struct adding adding = {ideas, first};
-    return measured_some(store, seqs, n, add_trial, &adding, err);
-}
 
 /* The ideas may be asked after the store is closed. */
 static enum lineage_status copy_seeds(struct lineage_ideas *ideas, const char *const *seeds, struct lineage_error *err)
@@ -152,9 +88,7 @@ enum lineage_status ideas_rows_add(struct lineage_ideas *ideas, struct lineage_s
     lineage_cursor_close(cursor);
     if (status == LINEAGE_ENOTFOUND) /* the end */
         status = ideas_add_rules_of(ideas, store, err);
-    if (status == LINEAGE_OK)
-        status = reading_cache_read(ideas, store, first, err);
-    return status == LINEAGE_OK ? add_measured(ideas, store, first, err) : status;
+    return status == LINEAGE_OK ? ideas_cache_read(ideas, store, first, err) : status;
 }
 
 enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err)
@@ -342,11 +276,8 @@ enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct l
         ideas->has_parents = ideas->has_parents || near.has_parents;
         if (status == LINEAGE_OK)
             status = ideas_add_rules_of(ideas, store, err);
-        for (size_t i = first; status == LINEAGE_OK && i < ideas->n; i++)
-            if (!row_make_reading(ideas, &ideas->rows[i]))
-                status = store_no_memory(err);
         if (status == LINEAGE_OK)
-            status = ideas_add_measured(ideas, store, first, near.seqs.items, near.seqs.n, err);
+            status = ideas_cache_read(ideas, store, first, err);
     }
     free(near.seqs.items);
     return status;
@@ -385,7 +316,7 @@ static enum lineage_status read_all(struct lineage_store *store, struct lineage_
     if (status == LINEAGE_OK)
         status = ideas_rows_add(first, store, cursor, err);
     if (status == LINEAGE_OK)
-        status = reading_cache_is_complete(&complete, first, store, err);
+        status = ideas_cache_is_complete(&complete, first, store, err);
     if (status == LINEAGE_OK && !complete)
         status = lineage_ideas_new(&all, err);
     if (status == LINEAGE_OK && !complete)
@@ -399,11 +330,8 @@ enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *s
                                       void *context, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading") ||
-        mentions(statement, "measured"))
+    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading"))
         status = read_all(store, err);
-    if (status == LINEAGE_OK && (mentions(statement, "change") || mentions(statement, "measured")))
-        status = measured_each(store, 1, INT64_MAX, NULL, NULL, err);
     return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
 }
 

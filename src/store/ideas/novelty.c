@@ -18,11 +18,6 @@ enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
 #define ALONE " alone individually separately isolation "
 #define DIRECTION " direction side bracket upward downward upwards downwards "
 
-#define BEFORE_UNTOUCHED                                                                                                         \
-    " a an the only entirely previously fully completely genuinely largely still yet otherwise truly remains axis axes "         \
-    "knob knobs hyperparameter parameter setting lever surface "
-#define BEHIND_UNTOUCHED " axis axes knob knobs surface lever in across among vs by on meta scalar setting dial since so "
-
 /* What a claim says. */
 enum claim_scope {
     CLAIM_KNOB,      /* nobody touched this */
@@ -41,14 +36,11 @@ static size_t within(const struct tokens *t, size_t i, size_t reach, const char 
 }
 
 /* Besides UNTRIED and TRIED before "only", the words with which a claim may begin: those of claims_novelty. */
-#define FIRST_WORDS " hasn haven wasn weren isn never not no zero none neither first novel fresh "
+#define FIRST_WORDS " hasn haven wasn weren isn never not no zero none first novel "
 
 /* Whether token i begins a claim of novelty. */
 static bool claims_novelty(const struct tokens *t, size_t i)
 {
-    if (token_is(t, i, "untouched"))
-        return i == 0 || t->items[i - 1].clause != t->items[i].clause || t->items[i - 1].kind == TOKEN_MARK ||
-               token_in(t, i - 1, BEFORE_UNTOUCHED) || token_in(t, i + 1, BEHIND_UNTOUCHED);
     if (token_in(t, i, UNTRIED))
         return true;
     if (token_in(t, i, TRIED) && token_is(t, i + 1, "only"))
@@ -64,8 +56,6 @@ static bool claims_novelty(const struct tokens *t, size_t i)
     if (token_in(t, i, " no zero none "))
         return within(t, i, 3, TRIALS) && within(t, i, 9, TRIED) &&
                within(t, i, 4, " prior previous earlier trial trials experiment experiments ");
-    if (token_is(t, i, "neither"))
-        return within(t, i, 6, TRIED " set ");
     if (token_is(t, i, "first"))
         return within(t, i, 1, " time trial experiment attempt exploration test try probe ") ||
                (token_is(t, i + 1, "to") &&
@@ -74,8 +64,6 @@ static bool claims_novelty(const struct tokens *t, size_t i)
     if (token_is(t, i, "novel"))
         return within(t, i, 2, " in to combination technique direction approach mechanism axis axes knob idea ") ||
                (i && token_in(t, i - 1, " is structurally genuinely truly completely entirely "));
-    if (token_is(t, i, "fresh"))
-        return within(t, i, 2, " axis axes knob knobs ");
     return false;
 }
 
@@ -128,30 +116,7 @@ static const char *claim_text(struct arena *arena, const struct tokens *t, size_
     return arena_text(arena, t->text + t->items[first].at, t->items[last].at + t->items[last].length - t->items[first].at);
 }
 
-/* Bit set of the row's changes that the sentence names; all changes if it names none. */
-static uint64_t subjects(const struct idea_row *row, const struct tokens *t, size_t i)
-{
-    uint64_t named = 0, all = 0;
-    for (size_t c = 0; c < row->idea.n_changes; c++) {
-        all |= (uint64_t)1 << c;
-        const char *name = row->search->changes[c].name;
-        size_t length = strlen(name);
-        for (size_t k = i > 40 ? i - 40 : 0; k < t->n && k < i + 40; k++)
-            if (t->items[k].sentence == t->items[i].sentence && t->items[k].kind == TOKEN_WORD &&
-                t->items[k].at + length <= t->length && memcmp(t->text + t->items[k].at, name, length) == 0)
-                named |= (uint64_t)1 << c;
-    }
-    return named ? named : all;
-}
-
-static int sign(const struct lineage_change *c)
-{
-    if (!c->from_value.present || !c->to_value.present)
-        return 0;
-    return (c->to_value.value > c->from_value.value) - (c->to_value.value < c->from_value.value);
-}
-
-static bool contradicts(const struct claims *claims, const struct idea_row *row, uint64_t which, const struct similar_pair *pair,
+static bool contradicts(const struct claims *claims, const struct idea_row *row, const struct similar_pair *pair,
                         enum claim_scope scope)
 {
     const struct lineage_ideas *ideas = claims->ideas;
@@ -163,10 +128,11 @@ static bool contradicts(const struct claims *claims, const struct idea_row *row,
     if (scope == CLAIM_WHOLE || !row->idea.n_changes)
         return false;
     for (size_t i = 0; i < row->idea.n_changes; i++)
-        for (size_t k = 0; which >> i & 1 && k < other->idea.n_changes; k++)
+        for (size_t k = 0; k < other->idea.n_changes; k++)
             if (changes_same_knob(ideas, &row->search->keys[i], &other->search->keys[k]) > SURELY_ONE_KNOB &&
                 (scope != CLAIM_DIRECTION ||
-                 (sign(&row->search->changes[i]) && sign(&row->search->changes[i]) == sign(&other->search->changes[k]))))
+                 (change_direction(&row->search->changes[i]) &&
+                  change_direction(&row->search->changes[i]) == change_direction(&other->search->changes[k]))))
                 return true;
     return false;
 }
@@ -179,7 +145,6 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     if (!ideas_prepare_search(claims->ideas) || !row_expand(claims->ideas, row))
         return false;
     enum claim_scope scope = scope_of(t, i, row);
-    uint64_t which = subjects(row, t, i);
     if (!similar_pairs(claims->pairs, &n, PAIRS_MAX, claims->ideas, row, before, self))
         return false;
     if (!LIST_ROOM(claims->items, claims->n, claims->capacity))
@@ -187,7 +152,7 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     if (!counter)
         return false;
     for (size_t k = 0; k < n && n_counter < COUNTERS_MAX; k++)
-        if (contradicts(claims, row, which, &claims->pairs[k], scope)) {
+        if (contradicts(claims, row, &claims->pairs[k], scope)) {
             size_t at = n_counter++;
             for (; at > 0 && counter[at - 1] > claims->pairs[k].row; at--)
                 counter[at] = counter[at - 1];
@@ -198,31 +163,18 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     return claims->items[claims->n++].claim != NULL;
 }
 
-/* What a word can be in a claim. A word of TRIED begins one only before "only": most hypotheses say that something is tried. */
-enum claim_part { PART_UNKNOWN, PART_NONE, PART_FIRST, PART_TRIED, PART_ONLY };
-
-static enum claim_part part_of(const struct text_entry *text)
+/* Whether the text has a word that may begin a claim, so that most texts need not be taken apart. A word of TRIED begins one only
+ * before "only". */
+static bool may_claim(const char *text)
 {
-    if (text_in(text->text, text->length, FIRST_WORDS UNTRIED))
-        return PART_FIRST;
-    return text_in(text->text, text->length, TRIED)      ? PART_TRIED
-           : text_in(text->text, text->length, " only ") ? PART_ONLY
-                                                         : PART_NONE;
-}
-
-/* Whether the words of the row's texts may begin a claim. It is decided once for each word of the log, so that the texts of a
- * trial without such a word need not be read again. */
-static bool may_claim(struct lineage_ideas *ideas, const struct reading *r)
-{
-    enum claim_part before = PART_NONE;
-    for (uint32_t i = 0; i < r->n_notes; i++) {
-        struct word *word = &ideas->book.words[r->words[i]];
-        if (r->words[i] && word->claims == PART_UNKNOWN)
-            word->claims = (uint8_t)part_of(word_book_text(&ideas->book, r->words[i]));
-        const enum claim_part part = r->words[i] ? (enum claim_part)word->claims : PART_NONE;
-        if (part == PART_FIRST || (part == PART_ONLY && before == PART_TRIED))
+    for (const char *at = text, *end; *at; at = end) {
+        for (end = at; (*end >= 'a' && *end <= 'z') || (*end >= 'A' && *end <= 'Z') || *end == '-'; end++)
+            ;
+        const char first = (char)(*at | 0x20);
+        if (end > at && (first == 'o' || strchr("hwinuzf", first)) &&
+            text_in(at, (size_t)(end - at), FIRST_WORDS UNTRIED " only "))
             return true;
-        before = part;
+        end += end == at;
     }
     return false;
 }
@@ -230,8 +182,10 @@ static bool may_claim(struct lineage_ideas *ideas, const struct reading *r)
 static bool read_claims(struct claims *claims, size_t trial, struct idea_row *row, size_t before, size_t self)
 {
     const char *texts[] = {row->idea.hypothesis, row_notes(row)};
-    bool ok = true, may = may_claim(claims->ideas, row->reading);
-    for (size_t k = 0; ok && may && k < 2; k++) {
+    bool ok = true;
+    for (size_t k = 0; ok && k < 2; k++) {
+        if (!may_claim(texts[k]))
+            continue;
         struct tokens t;
         size_t length = strlen(texts[k]), found = 0;
         if (!tokens_read(&t, texts[k], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))

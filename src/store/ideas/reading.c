@@ -69,7 +69,7 @@ void word_book_release(struct word_book *book)
     *book = (struct word_book){0};
 }
 
-enum { NOTES_TOKENS = 160, TITLE_TOKENS = 8 };
+enum { NOTES_TOKENS = 160 };
 
 static const char *text_of(struct arena *arena, const char *text, struct span span)
 {
@@ -116,14 +116,6 @@ static bool for_budget(const struct tokens *t, size_t behind)
     return false;
 }
 
-static uint32_t clause_at(const struct tokens *t, size_t at)
-{
-    uint32_t clause = 0;
-    for (size_t i = 0; i < t->n && t->items[i].at <= at; i++)
-        clause = t->items[i].clause;
-    return clause;
-}
-
 /* A value that is stated twice under one name counts as one change. */
 static bool repeats(const struct stated *list, size_t i, const char *text)
 {
@@ -167,51 +159,40 @@ static const char *opposite(const char *value)
     return NULL;
 }
 
-/* Reads the changes. *clause receives the clause of the first one, UINT32_MAX if there is none. */
-static bool read_changes(struct reading *reading, uint32_t *clause, struct reader *r, const struct tokens *t, struct arena *arena)
+static bool read_changes(struct reading *reading, struct reader *r, const struct tokens *t, struct arena *arena)
 {
     const struct stated *chosen[LINEAGE_IDEAS_CHANGES];
     size_t found = stated_candidates(r->found, t, r->is_metric, r->context), n = 0;
-    *clause = UINT32_MAX;
     for (size_t i = 0; i < found && n < LINEAGE_IDEAS_CHANGES; i++)
         if (r->found[i].score > 0 && !repeats(r->found, i, t->text))
             chosen[n++] = &r->found[i];
-    if (n)
-        *clause = clause_at(t, chosen[0]->to.at);
     struct read_change *changes = n ? arena_alloc(arena, n, sizeof *changes) : NULL;
     bool ok = changes || !n;
     for (size_t i = 0; ok && i < n; i++) {
         const struct stated *c = chosen[i];
         struct span from_unit, to_unit, from = with_unit(&from_unit, t, c->from), to = with_unit(&to_unit, t, c->to);
         double ratio;
-        changes[i] = (struct read_change){.name = name_of(arena, t->text, c),
+        struct lineage_change *change = &changes[i].change;
+        changes[i].budget = for_budget(t, c->to.at + c->to.length);
+        *change = (struct lineage_change){.name = name_of(arena, t->text, c),
                                           .from = text_of(arena, t->text, from),
                                           .to = text_of(arena, t->text, to),
                                           .from_value = unsigned_zero(c->from_value),
                                           .to_value = unsigned_zero(c->to_value),
-                                          .budget = for_budget(t, c->to.at + c->to.length)};
-        const char *now = c->removed && !c->from.length && changes[i].to ? opposite(changes[i].to) : NULL;
+                                          .source = LINEAGE_CHANGE_STATED};
+        const char *now = c->removed && !c->from.length && change->to ? opposite(change->to) : NULL;
         if (now) {
-            changes[i].from = changes[i].to;
-            changes[i].to = now;
+            change->from = change->to;
+            change->to = now;
         }
         /* 512MB → 1GB is a rise: both numbers count in the unit of the new value. */
         if (units_agree(&ratio, t->text + from_unit.at, from_unit.length, t->text + to_unit.at, to_unit.length))
-            changes[i].from_value.value *= ratio;
-        ok = changes[i].name && changes[i].to && (changes[i].from || !c->from.length);
+            change->from_value.value *= ratio;
+        ok = change->name && change->to && (change->from || !c->from.length);
     }
     reading->changes = changes;
     reading->n_changes = (uint32_t)n;
     return ok;
-}
-
-/* The headline is the first clause; a title of few words says little, so the clause after it belongs to the headline as
- * well, unless the title states a change. */
-static uint32_t last_head_clause(const struct tokens *t, uint32_t first_change_clause)
-{
-    if (!t->n || first_change_clause == 0)
-        return 0;
-    return t->items[t->n > TITLE_TOKENS ? TITLE_TOKENS : t->n - 1].clause;
 }
 
 static void add_word(struct reader *r, uint32_t number)
@@ -270,14 +251,12 @@ static bool split(struct tokens *t, const char *text)
 static bool read_hypothesis(struct reading *reading, struct reader *r, const char *hypothesis, struct arena *arena)
 {
     struct tokens t;
-    uint32_t clause;
     if (!split(&t, hypothesis))
         return false;
-    bool ok = read_changes(reading, &clause, r, &t, arena);
-    uint32_t head = last_head_clause(&t, clause);
+    bool ok = read_changes(reading, r, &t, arena);
     for (size_t i = 0; i < t.n && !r->failed; i++) {
         read_word(r, &t, i);
-        if (t.items[i].clause <= head)
+        if (t.items[i].clause == 0)
             reading->n_head = (uint32_t)r->n_words;
     }
     reading->n_hypothesis = (uint32_t)r->n_words;
@@ -305,20 +284,6 @@ static bool read_notes(struct reading *reading, struct reader *r, const char *no
     return !r->failed;
 }
 
-static bool read_names(const struct reading *reading, struct reader *r)
-{
-    for (size_t i = 0; i < reading->n_changes; i++) {
-        struct tokens t;
-        if (!split(&t, reading->changes[i].name))
-            return false;
-        add_word(r, 0);
-        for (size_t k = 0; k < t.n && !r->failed; k++)
-            read_word(r, &t, k);
-        free(t.items);
-    }
-    return !r->failed;
-}
-
 static const uint32_t *keep(struct arena *arena, const uint32_t *numbers, size_t n)
 {
     uint32_t *kept = arena_alloc(arena, n + 1, sizeof *kept);
@@ -336,13 +301,13 @@ bool reading_make(struct reading *reading, struct reader *r, const char *hypothe
         r->found = malloc(STATED_MAX * sizeof *r->found);
     if (!r->cites)
         r->cites = malloc(LINEAGE_IDEAS_CITES * sizeof *r->cites);
-    if (!r->found || !r->cites || !read_hypothesis(reading, r, hypothesis, arena) || !read_notes(reading, r, notes) ||
-        !read_names(reading, r))
+    if (!r->found || !r->cites || !read_hypothesis(reading, r, hypothesis, arena) || !read_notes(reading, r, notes))
         return false;
     reading->words = keep(arena, r->words, r->n_words);
     reading->n_words = (uint32_t)r->n_words;
     reading->cites = keep(arena, r->cites, r->n_cites);
     reading->n_cites = (uint32_t)r->n_cites;
+    reading->worded = true;
     return reading->words && reading->cites;
 }
 

@@ -2,7 +2,7 @@
  * reading.h: what one trial's texts say, read once and without regard to other trials.
  *
  * A reading depends on the two texts and on the names of the log's columns alone, so it stays valid for ever: lineage.db
- * keeps it (reading_cache.c). What other trials decide, such as the meaning of abbreviations, is found from the readings
+ * keeps most of it (ideas_cache.c). What other trials decide, such as the meaning of abbreviations, is found from the readings
  * of all trials when a set is settled.
  */
 #pragma once
@@ -20,12 +20,11 @@
 
 /* Raise it whenever the same texts may give another reading: after a change of idea_tokens.c, stated*.c, citations.c,
  * quantity.c, reading.c or row_is_metric. A test of lineage_ideas fails if that was forgotten. */
-#define READING_VERSION 7
+#define READING_VERSION 9
 
 /* A change that the hypothesis states. */
 struct read_change {
-    const char *name, *from, *to; /* from: NULL if the text does not state it */
-    struct lineage_number from_value, to_value;
+    struct lineage_change change; /* without its knob */
     bool budget; /* made only to stay within a limit, so not part of the idea */
 };
 
@@ -42,6 +41,7 @@ struct reading {
     uint32_t n_words;
     uint32_t n_changes;
     uint32_t n_cites, n_cites_hypothesis;
+    bool worded; /* the words are here: lineage.db keeps changes and mentions alone */
     bool again; /* the text says that it repeats a trial: retry, resubmit, fix */
 };
 
@@ -80,9 +80,7 @@ struct word_terms {
 struct word {
     char (*parts)[KNOB_WORD_MAX];   /* [n_parts] as knob_words_split has them; NULL until word_book_split */
     struct word_terms *terms;       /* see idea_row.c; NULL until they are needed */
-    uint32_t saved;                 /* the word's id in lineage.db, 0 if it has none; see reading_cache.c */
     uint16_t n_parts;
-    uint8_t claims;                 /* its part in a claim of novelty; see novelty.c */
 };
 
 struct word_book {

@@ -100,12 +100,16 @@ static void sum_own(struct trial_state *s, const struct lineage_ideas *ideas, co
     }
 }
 
-static bool is_name_part(const struct word_book *book, const struct reading *r, const char *part)
+static bool is_name_part(const struct idea_row *row, const char *part)
 {
-    for (uint32_t i = r->n_notes; i < r->n_words; i++)
-        for (uint32_t k = 0; r->words[i] && k < book->words[r->words[i]].n_parts; k++)
-            if (strcmp(book->words[r->words[i]].parts[k], part) == 0)
+    for (size_t i = 0; i < row->idea.n_changes; i++) {
+        struct knob_words words;
+        const char *name = row->search->changes[i].name;
+        knob_words_split(&words, name, strlen(name));
+        for (size_t k = 0; k < words.n; k++)
+            if (strcmp(words.words[k], part) == 0)
                 return true;
+    }
     return false;
 }
 
@@ -116,7 +120,7 @@ static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bo
     const struct reading *r = row->reading;
     struct word_book *book = &ideas->book;
     *ok = true;
-    for (uint32_t i = 0; *ok && i < r->n_words; i++)
+    for (uint32_t i = 0; *ok && i < r->n_head; i++)
         *ok = !r->words[i] || word_book_split(book, r->words[i]);
     for (uint32_t i = 0; *ok && i < r->n_head; i++) {
         if (!r->words[i])
@@ -127,7 +131,7 @@ static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bo
         if (text->text[0] == '#' || id || row_is_weak(text->text, text->length) || stated_verb_word(text->text, text->length))
             continue;
         for (uint32_t k = 0; k < word->n_parts; k++)
-            if (!is_name_part(book, r, word->parts[k]))
+            if (!is_name_part(row, word->parts[k]))
                 return false;
     }
     return *ok;

@@ -152,25 +152,23 @@ bool row_keep_reading(struct idea_row *row, const struct reading *r, struct aren
     return true;
 }
 
-bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct reading *r)
+bool row_change_of(struct row_change *change, struct lineage_ideas *ideas, const struct lineage_change *stated, bool budget)
 {
-    row->own = r->n_changes ? arena_alloc(&ideas->arena, r->n_changes, sizeof *row->own) : NULL;
-    row->idea.n_changes = 0;
-    if (r->n_changes && !row->own)
-        return false;
-    for (uint32_t i = 0; i < r->n_changes; i++) {
-        const struct read_change *c = &r->changes[i];
-        struct row_change change = {.name = ideas_name(ideas, c->name),
-                                    .from = ideas_value(ideas, c->from, c->from_value),
-                                    .to = ideas_value(ideas, c->to, c->to_value),
-                                    .source = LINEAGE_CHANGE_STATED,
-                                    .budget = c->budget};
-        if (change.name == TEXT_NONE || change.from == TEXT_NONE || change.to == TEXT_NONE)
-            return false;
-        row->own[i] = change;
-    }
-    row->idea.n_changes = r->n_changes;
-    return true;
+    *change = (struct row_change){.name = ideas_name(ideas, stated->name),
+                                  .from = ideas_value(ideas, stated->from, stated->from_value),
+                                  .to = ideas_value(ideas, stated->to, stated->to_value),
+                                  .source = LINEAGE_CHANGE_STATED,
+                                  .budget = budget};
+    return change->name != TEXT_NONE && change->from != TEXT_NONE && change->to != TEXT_NONE;
+}
+
+bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct row_change *changes, size_t n)
+{
+    row->own = n ? arena_alloc(&ideas->arena, n, sizeof *row->own) : NULL;
+    row->idea.n_changes = row->own ? n : 0;
+    if (row->own)
+        memcpy(row->own, changes, n * sizeof *row->own);
+    return row->own || !n;
 }
 
 /* The changes of one row while they are ordered. */

@@ -171,7 +171,6 @@ static void compare_places(struct similar_pair *pair, const struct lineage_ideas
         pair->cited = pair->cited || query->idea.cites[i] == pair->row;
     pair->again = pair->cited && query->reading->again;
     f[SIMILAR_CITES] = pair->cited;
-    f[SIMILAR_AGAIN] = pair->again;
     f[SIMILAR_FAILED] = !has_outcome(row);
     f[SIMILAR_SPECIALIST] =
         query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
@@ -190,20 +189,19 @@ static void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas,
 /* ---- the verdict ---- */
 
 /* The weights are a logistic regression on the labels of two released logs; positive sums mean `same`. tests/bench/ideas_fit.py
- * makes the table, and prints how well it decides on a log that was left out of the fit. They were fitted with three more features,
- * without which they decide no worse, and the weights of SIMILAR_UNCOVERED and SIMILAR_AGAIN were then chosen anew
- * (tests/bench/README.md). */
+ * makes the table, and prints how well it decides on a log that was left out of the fit. They were fitted with four more
+ * features, without which they decide no worse, and the weight of SIMILAR_UNCOVERED was then chosen anew (tests/bench/README.md). */
 static double similar_verdict(const struct similar_pair *pair)
 {
     static const float weights[N_SIMILAR_FEATURES] = {
         /* fitted by ideas_fit.py */
-        [SIMILAR_SCORE] = 1.69f,      [SIMILAR_HEAD_OF] = 1.82f,     [SIMILAR_COSINE] = 1.46f,
-        [SIMILAR_CONFLICT] = -1.08f,  [SIMILAR_TECHNIQUE] = 1.82f,   [SIMILAR_CITES] = -0.83f,
-        [SIMILAR_SOFT] = 0.82f,       [SIMILAR_ALL_SOFT] = 1.35f,    [SIMILAR_NUMBERS] = 1.10f,
-        [SIMILAR_FAILED] = 0.38f,     [SIMILAR_SPECIALIST] = 0.83f,  [SIMILAR_KNOB] = 0.89f,
-        [SIMILAR_FIRST] = -0.23f,     [SIMILAR_OUTSTANDING] = 2.26f, [SIMILAR_CONFLICTS] = -1.07f,
-        [SIMILAR_TITLE_IN] = 1.83f,   [SIMILAR_TITLES] = 1.06f,      [SIMILAR_SIBLING] = -0.42f,
-        [SIMILAR_UNCOVERED] = -0.60f, [SIMILAR_AGAIN] = 0.50f,       [SIMILAR_FAILED_SIBLING] = 0.95f,
+        [SIMILAR_SCORE] = 1.69f,      [SIMILAR_HEAD_OF] = 1.82f,        [SIMILAR_COSINE] = 1.46f,
+        [SIMILAR_CONFLICT] = -1.08f,  [SIMILAR_TECHNIQUE] = 1.82f,      [SIMILAR_CITES] = -0.83f,
+        [SIMILAR_SOFT] = 0.82f,       [SIMILAR_ALL_SOFT] = 1.35f,       [SIMILAR_NUMBERS] = 1.10f,
+        [SIMILAR_FAILED] = 0.38f,     [SIMILAR_SPECIALIST] = 0.83f,     [SIMILAR_KNOB] = 0.89f,
+        [SIMILAR_FIRST] = -0.23f,     [SIMILAR_OUTSTANDING] = 2.26f,    [SIMILAR_CONFLICTS] = -1.07f,
+        [SIMILAR_TITLE_IN] = 1.83f,   [SIMILAR_TITLES] = 1.06f,         [SIMILAR_SIBLING] = -0.42f,
+        [SIMILAR_UNCOVERED] = -0.60f, [SIMILAR_FAILED_SIBLING] = 0.95f,
     };
     double sum = -8.04;
     /* end of the table */
@@ -211,10 +209,6 @@ static double similar_verdict(const struct similar_pair *pair)
 }
 
 enum { PAIRS_MAX = 48, LIMIT_DEFAULT = 10 };
-
-/* Thresholds for follow_chains: the verdict above which a pair is followed, the lowest verdict that a trial reached in
- * this way may have, and the verdict that it then gets. */
-static const double CHAIN_SURE = 0, CHAIN_LEAST = -1.5, CHAIN_VERDICT = 0.01;
 
 /* The place of the first of postings[from..to) whose row is `row` or a later one; `to` if there is none. */
 static size_t first_from(const struct posting *postings, size_t from, size_t to, size_t row)
@@ -312,61 +306,6 @@ bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct
     }
     *found = n;
     return true;
-}
-
-/* similar_pairs with verdicts above 0 where the set is sure enough. */
-static bool judge_pairs(struct similar_pair *pairs, size_t *n, struct lineage_ideas *ideas, struct idea_row *query, size_t before,
-                        size_t self)
-{
-    if (!similar_pairs(pairs, n, PAIRS_MAX, ideas, query, before, self))
-        return false;
-    for (size_t i = 0; i < *n; i++)
-        pairs[i].verdict -= ideas->least_verdict;
-    return true;
-}
-
-enum { CHAIN_MAX = 12 };
-
-static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth);
-
-/*
- * If a trial is the same as the query, the trials that it repeats are the same too: "retry of 588" names one trial, and
- * 588 names an earlier one. Wording drifts along such a chain, so its ends share few words. Pairs with evidence against
- * this stay merely related.
- */
-static bool follow_chains(struct lineage_ideas *ideas, struct similar_pair *pairs, size_t n, size_t depth)
-{
-    for (size_t i = 0; i < n && depth < CHAIN_MAX; i++) {
-        const struct row_search *middle = ideas->rows[pairs[i].row].search;
-        if (pairs[i].verdict <= CHAIN_SURE)
-            continue;
-        if (!middle->same_known && !learn_same(ideas, pairs[i].row, depth + 1))
-            return false;
-        for (size_t k = 0; k < n; k++)
-            for (size_t j = 0; j < middle->n_same; j++)
-                if (middle->same[j] == pairs[k].row && pairs[k].verdict <= 0 && pairs[k].verdict > CHAIN_LEAST)
-                    pairs[k].verdict = CHAIN_VERDICT;
-    }
-    return true;
-}
-
-static bool learn_same(struct lineage_ideas *ideas, size_t index, size_t depth)
-{
-    struct idea_row *row = &ideas->rows[index];
-    struct row_search *search = row->search;
-    struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
-    search->same = arena_alloc(&ideas->arena, PAIRS_MAX, sizeof *search->same);
-    search->same_known = true;
-    bool ok = pairs && search->same;
-    if (ok) {
-        size_t n;
-        ok = judge_pairs(pairs, &n, ideas, row, index, index) && follow_chains(ideas, pairs, n, depth);
-        for (size_t i = 0; ok && i < n; i++)
-            if (pairs[i].verdict > 0)
-                search->same[search->n_same++] = (uint32_t)pairs[i].row;
-    }
-    free(pairs);
-    return ok;
 }
 
 /* The changes of the query, as bits. */
@@ -486,7 +425,9 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
     *list = (struct lineage_similar_list){.memory = arena};
     bool ok = pairs && arena;
     size_t n = 0;
-    ok = ok && judge_pairs(pairs, &n, ideas, query, before, self) && follow_chains(ideas, pairs, n, 0);
+    ok = ok && similar_pairs(pairs, &n, PAIRS_MAX, ideas, query, before, self);
+    for (size_t i = 0; i < n; i++) /* verdicts above 0 where the set is sure enough */
+        pairs[i].verdict -= ideas->least_verdict;
     if (ok) {
         qsort(pairs, n, sizeof *pairs, by_verdict);
         if (query->is_text)

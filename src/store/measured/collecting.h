@@ -60,8 +60,7 @@ void collect_commands(struct collecting *c, const char *const *from, size_t n_fr
 /*
  * Sets removed[i] for each line of `from` and added[i] for each line of `to` that has no counterpart; both are new
  * arrays, one entry per line, that the caller frees. A last line without a line end counts as a line.
- * Finds the shortest difference, as diff does, if it has at most about a thousand lines. For a longer one, lines are
- * matched wherever they are. Returns false if memory is exhausted.
+ * A line that is elsewhere on the other side is not a change, as for settings. Returns false if memory is exhausted.
  */
 struct line_changes {
     bool *removed, *added;
@@ -70,3 +69,8 @@ struct line_changes {
 };
 bool line_changes_find(struct line_changes *changes, const char *from, size_t from_length, const char *to, size_t to_length);
 void line_changes_release(struct line_changes *changes);
+
+/* Compares the trial with that position in the log of the last sync. *settled is false if files that its row or
+ * an ancestor's row names are not here now, so that the answer may be another one later. */
+enum lineage_status measure_trial_at(struct lineage_measured *measured, bool *settled, struct lineage_store *store, uint64_t seq,
+                                     struct lineage_error *err);

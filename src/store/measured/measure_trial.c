@@ -1,5 +1,5 @@
 /* measure_trial.c: compares a trial with its nearest ancestors whose code and command are known. */
-#include "measured_cache.h"
+#include "collecting.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -13,7 +13,6 @@
 #include "../format/json_text.h"
 #include "../internal.h"
 #include "../questions/questions.h"
-#include "collecting.h"
 
 /* ---- what a trial was run from: its snapshot, the code that its sweep kept, and its provenance ---- */
 
@@ -395,6 +394,13 @@ enum lineage_status lineage_measure_pair_by(struct lineage_measured *measured, s
         measured->command_against = command ? against : "";
     }
     return finished;
+}
+
+enum lineage_status lineage_measure_trial(struct lineage_measured *measured, struct lineage_store *store,
+                                          const struct lineage_trial *trial, struct lineage_error *err)
+{
+    bool settled;
+    return measure_trial_at(measured, &settled, store, trial->seq, err);
 }
 
 /* ---- what a caller names ---- */

@@ -82,7 +82,7 @@ static enum lineage_status param_function_register(struct mirror *mirror, struct
 /* ---- opens the SQLite connection and makes the tables ---- */
 
 /* It counts the changes of schema/mirror.sql and of what is read into its tables. A file of an older version is made again. */
-enum { MIRROR_VERSION = 15 };
+enum { MIRROR_VERSION = 16 };
 
 /* An ordinary sync takes less time than this. A command that waits longer than this gives up and answers from memory,
  * with a notice. */

@@ -226,8 +226,8 @@ static const char functions[] =
 /* The readable tables: those of the schema. Other things that SQLite can read (pragma_*, other virtual tables)
  * reveal facts about the machine, or about more than the store. */
 static const char readable[] = " calibration change_rows changes citation_rows citations extras findings judged judged_with"
-                               " label_counts measured_changes measured_lines measured_rows meta metric_rows metrics night_rows"
-                               " param_rows param_values params reading_words readings sqlite_master sqlite_schema step_metrics"
+                               " label_counts meta metric_rows metrics night_rows param_rows param_values params readings "
+                               "sqlite_master sqlite_schema step_metrics"
                                " text_params trials turn_stats void_changes voided ";
 
 /* A running statement. Limits are checked in callbacks that cannot return a message, so the reason for ending is
