@@ -80,6 +80,9 @@ LINEAGE_API bool lineage_floor_moved(const struct lineage_config *config, const 
 /* Half of the 95 % interval of a mean of n >= 1 runs, by Student's t; NAN if the noise is unknown. */
 LINEAGE_API double lineage_noise_margin(const struct lineage_noise *noise, size_t n);
 
+/* How many significant digits show a mean to the second digit of its margin: from `least`, also where the margin is unknown, to 15. */
+LINEAGE_API int lineage_mean_digits(double mean, double margin, int least);
+
 /*
  * Half of the 95 % interval of a trial's score, by the noise in the store's settings: lineage_noise_margin for the runs that
  * the row is the mean of, or for noise_seeds if it does not name them. Not present if the noise is unknown or the trial has
