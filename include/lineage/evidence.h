@@ -200,8 +200,8 @@ struct lineage_evidence {
  * none of the last three is a setting of its own. The name of an imported run may end in its seed ("ppo-s1").
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
- * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean
- * (Efron and Morris 1973, J. Am. Stat. Assoc. 68:117). So one lucky run does not win against ten good ones. Where something ran again and
+ * their precision (DerSimonian and Laird 1986); the expected value is the posterior mean (Efron and Morris 1973, J. Am. Stat. Assoc.
+ * 68:117). Those that are far worse than most are left out, and keep their own means. So one lucky run does not win against ten good ones. Where something ran again and
  * the means follow the trials' numbers (at most 8 parameters that differ; texts part the trials), a setting is drawn to what its neighbours
  * say instead of to the middle. Until the noise is measured well, a
  * guess counts like PRIOR_FREEDOM degrees of freedom.

@@ -271,6 +271,20 @@ static void equal_trials_have_equal_chances(void **state)
     }
 }
 
+/* Two settings that are nearer to each other than their runs say nothing about a third one far behind them. */
+static void a_setting_far_behind_keeps_its_mean(void **state)
+{
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {3, 5.55}, .again = 2},
+                                            {.exp_id = "1", .runs = {3, 5.114}, .again = 2},
+                                            {.exp_id = "2", .runs = {3, 5.124}, .again = 2}};
+    struct lineage_evidence evidence = {.trials = list, .n = 3, .noise = {.std = 0.077, .freedom = 6}};
+    (void)state;
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_near(list[0].expected, 5.55, 1e-12);
+    assert_near(list[0].doubt, 0.077 / sqrt(3), 0.01);
+    assert_true(evidence.answer == 1 && evidence.sure > 0.45);
+}
+
 /* One run far outside says nothing, unless the scores have many magnitudes, as with learning rates of which the largest are bad. */
 static void magnitudes_are_no_divergence(void **state)
 {
@@ -310,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_trials_have_equal_chances),
+        cmocka_unit_test(a_setting_far_behind_keeps_its_mean),
         cmocka_unit_test(magnitudes_are_no_divergence),
         cmocka_unit_test(nothing_is_better_than_a_diverged_baseline),
         cmocka_unit_test(the_leader_runs_alone_only_if_it_is_far_ahead),

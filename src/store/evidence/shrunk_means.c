@@ -173,19 +173,29 @@ static bool find_usual(struct usual *usual, const struct lineage_evidence *evide
     return true;
 }
 
+/* Whether the mean is so much worse than the usual ones that it and they say nothing about each other. Few settings may be closer to each
+ * other than their runs. */
+static bool is_apart(const struct lineage_evidence *evidence, size_t i, const struct usual *usual, double noise)
+{
+    const double mean = evidence->trials[i].runs.mean,
+                 worse = evidence->rule.higher ? usual->middle - mean : mean - usual->middle;
+    return worse > USUAL_SPREADS * fmax(usual->spread, sqrt(noise));
+}
+
 /*
  * The variance of the trials' true means, and their middle, from means of differing precision (DerSimonian and Laird 1986, Control.
  * Clin. Trials 7:177, iterated as by Paule and Mandel 1982). *middle and truth are the first guesses.
  */
-static double find_truth(double *middle, double truth, const struct lineage_evidence *evidence, double spread, double noise)
+static double find_truth(double *middle, double truth, const struct lineage_evidence *evidence, const struct usual *usual,
+                         double noise)
 {
-    const double limit = USUAL_SPREADS * spread, start = *middle;
+    const double start = *middle;
     for (int round = 0; round < ROUNDS; round++) {
         double weights = 0, sum = 0, squares = 0, n = 0, errors = 0;
         for (size_t i = 0; i < evidence->n; i++) {
             const struct lineage_runs *runs = &evidence->trials[i].runs;
             const double from = runs->mean - start, error = noise / (double)runs->n, weight = 1 / (truth + error);
-            if ((evidence->rule.higher ? -from : from) > limit)
+            if (is_apart(evidence, i, usual, noise))
                 continue;
             n++;
             weights += weight;
@@ -196,7 +206,8 @@ static double find_truth(double *middle, double truth, const struct lineage_evid
         if (n < 3 || !isfinite(weights))
             break;
         *middle = start + sum / weights;
-        truth = fmax(((squares - sum * sum / weights) * n / (n - 1) - errors) / weights, LEAST_SHARE * spread * spread);
+        truth =
+            fmax(((squares - sum * sum / weights) * n / (n - 1) - errors) / weights, LEAST_SHARE * usual->spread * usual->spread);
     }
     return truth;
 }
@@ -246,14 +257,17 @@ bool evidence_expect(struct lineage_evidence *evidence, const struct surface *su
     double middle = usual.middle,
            truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
     if (truth > 0)
-        truth = find_truth(&middle, truth, evidence, spread, noise);
+        truth = find_truth(&middle, truth, evidence, &usual, noise);
     const bool chance = diverges_by_chance(evidence);
     for (size_t i = 0; i < evidence->n; i++) {
         struct lineage_evidence_trial *trial = &evidence->trials[i];
         trial->stray = is_stray(evidence, i, &usual, &logs, chance);
-        double share = trial->stray ? 0 : truth > 0 ? truth / (truth + noise / (double)trial->runs.n) : 1;
+        const bool apart = !trial->stray && is_apart(evidence, i, &usual, noise);
+        const double error = noise / (double)trial->runs.n, share = trial->stray          ? 0
+                                                                    : truth > 0 && !apart ? truth / (truth + error)
+                                                                                          : 1;
         trial->expected = share < 1 ? middle + share * (trial->runs.mean - middle) : trial->runs.mean;
-        trial->doubt = sqrt(truth * (1 - share));
+        trial->doubt = sqrt(apart ? error : truth * (1 - share));
     }
     if (again && surface && surface->n_params && !surface_expect(evidence, surface, middle, FAR_OUTSIDE * spread, truth, noise))
         return false;
