@@ -148,7 +148,7 @@ struct usual {
     double worst; /* a fifth of the trials is worse */
 };
 
-/* Of all trials but `without` (n: of all). logs: all NAN if some mean is not positive. Returns false when out of memory. */
+/* Leaves out trial `without`, or none with n. logs: all is NAN if some mean is not positive. Returns false when out of memory. */
 static bool find_usual(struct usual *usual, const struct lineage_evidence *evidence, size_t without, bool logs)
 {
     const bool higher = evidence->rule.higher;
@@ -173,8 +173,8 @@ static bool find_usual(struct usual *usual, const struct lineage_evidence *evide
     return true;
 }
 
-/* Whether the mean is so much worse than the usual ones that it and they say nothing about each other. Few settings may be closer to each
- * other than their runs. */
+/* Whether a mean is too far behind the usual ones to say something about them, and they about it. Settings may be closer together than their
+ * runs. */
 static bool is_apart(const struct lineage_evidence *evidence, size_t i, const struct usual *usual, double noise)
 {
     const double mean = evidence->trials[i].runs.mean,
