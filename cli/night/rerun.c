@@ -162,7 +162,8 @@ static void describe(char *out, size_t size, const struct lineage_evidence *evid
     if (evidence->best >= evidence->n)
         snprintf(out, size, "another run");
     else if (i == evidence->best)
-        snprintf(out, size, "another run of the best trial: mean %.6g of %zu runs", evidence->best_runs.mean,
+        snprintf(out, size, "another run of the best trial: mean %.*g of %zu runs",
+                 lineage_mean_digits(evidence->best_runs.mean, evidence->noise.std, 6), evidence->best_runs.mean,
                  evidence->best_runs.n);
     else if (isnan(j->error))
         snprintf(out, size, "%s: mean %+.3g against %s, the noise is not known yet", lineage_evidence_state_name(j->state), gain,

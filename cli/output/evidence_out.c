@@ -84,14 +84,15 @@ const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct line
     out[0] = '\0';
     if (trial->is_best || evidence->best >= evidence->n) {
         if (trial->is_best)
-            snprintf(out, CLI_EVIDENCE_TEXT_MAX, "the best; mean %.6g of %zu run%s", evidence->best_runs.mean,
+            snprintf(out, CLI_EVIDENCE_TEXT_MAX, "the best; mean %.*g of %zu run%s",
+                     lineage_mean_digits(evidence->best_runs.mean, evidence->noise.std, 6), evidence->best_runs.mean,
                      evidence->best_runs.n, evidence->best_runs.n == 1 ? "" : "s");
         return out;
     }
     interval(&low, &high, evidence, i);
-    int n =
-        snprintf(out, CLI_EVIDENCE_TEXT_MAX, "%s; mean %.6g of %zu run%s, %+.3g against %.60s", state_of(trial), trial->runs.mean,
-                 trial->runs.n, trial->runs.n == 1 ? "" : "s", as_difference(evidence, trial->judgement.gain), evidence->best_id);
+    int n = snprintf(out, CLI_EVIDENCE_TEXT_MAX, "%s; mean %.*g of %zu run%s, %+.3g against %.60s", state_of(trial),
+                     lineage_mean_digits(trial->runs.mean, evidence->noise.std, 6), trial->runs.mean, trial->runs.n,
+                     trial->runs.n == 1 ? "" : "s", as_difference(evidence, trial->judgement.gain), evidence->best_id);
     if (!isnan(low) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
         n += snprintf(out + n, (size_t)(CLI_EVIDENCE_TEXT_MAX - n), " (95 %% interval %.3g to %.3g)", low, high);
     if (is_worth_a_run(trial) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
@@ -197,9 +198,10 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
         snprintf(left_out, sizeof left_out, " and %zu that diverged", answer->left_out);
     if (answer->failed)
         snprintf(left_out + strlen(left_out), sizeof left_out - strlen(left_out), " and %zu without a score", answer->failed);
-    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.6g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s%s", name,
-             answer->runs.mean, margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out, next,
-             fmin(evidence->over_second, 0.99), all, answer->kept_id ? "" : "; not proven to be better than the kept trials",
+    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.*g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s%s", name,
+             lineage_mean_digits(answer->runs.mean, half, 6), answer->runs.mean, margin, answer->runs.n,
+             answer->runs.n == 1 ? "" : "s", left_out, next, fmin(evidence->over_second, 0.99), all,
+             answer->kept_id ? "" : "; not proven to be better than the kept trials",
              cli_seeds_change_nothing(evidence) ? "; " CLI_SAME_SCORES : "");
     return out;
 }

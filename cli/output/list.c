@@ -6,6 +6,7 @@
  * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
 
+#include <lineage/evidence.h>
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -443,7 +444,7 @@ void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct
                                            .empty = !screen->wide};
 }
 
-/* The variation between seeds leaves about four meaningful digits of a statistic. Scripts get all digits. */
+/* The variation between seeds leaves about four meaningful digits of a statistic, or all before the point. Scripts get all digits. */
 void cli_list_figure(struct cli_list *list, double value, bool present)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -451,7 +452,7 @@ void cli_list_figure(struct cli_list *list, double value, bool present)
         cli_list_number(list, value, present);
         return;
     }
-    snprintf(text, sizeof text, "%.4g", value);
+    snprintf(text, sizeof text, "%.*g", lineage_mean_digits(value, 10, 4), value);
     add(list, strdup(present ? text : "n/a"), true);
 }
 

@@ -80,6 +80,9 @@ LINEAGE_API bool lineage_floor_moved(const struct lineage_config *config, const 
 /* Half of the 95 % interval of a mean of n >= 1 runs, by Student's t; NAN if the noise is unknown. */
 LINEAGE_API double lineage_noise_margin(const struct lineage_noise *noise, size_t n);
 
+/* How many significant digits show a mean to the second digit of its margin: from `least`, also where the margin is unknown, to 15. */
+LINEAGE_API int lineage_mean_digits(double mean, double margin, int least);
+
 /*
  * Half of the 95 % interval of a trial's score, by the noise in the store's settings: lineage_noise_margin for the runs that
  * the row is the mean of, or for noise_seeds if it does not name them. Not present if the noise is unknown or the trial has
@@ -197,8 +200,8 @@ struct lineage_evidence {
  * none of the last three is a setting of its own. The name of an imported run may end in its seed ("ppo-s1").
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
- * their precision (DerSimonian and Laird 1986), without those that are far worse than most; the expected value is the posterior mean
- * (Efron and Morris 1973, J. Am. Stat. Assoc. 68:117). So one lucky run does not win against ten good ones. Where something ran again and
+ * their precision (DerSimonian and Laird 1986); the expected value is the posterior mean (Efron and Morris 1973, J. Am. Stat. Assoc.
+ * 68:117). Those that are far worse than most are left out, and keep their own means. So one lucky run does not win against ten good ones. Where something ran again and
  * the means follow the trials' numbers (at most 8 parameters that differ; texts part the trials), a setting is drawn to what its neighbours
  * say instead of to the middle. Until the noise is measured well, a
  * guess counts like PRIOR_FREEDOM degrees of freedom.

@@ -293,7 +293,10 @@ static void measure_answers(const struct options *options)
     const size_t n = options->thousandths ? 1 : sizeof noises / sizeof *noises;
     struct options grid = *options;
     struct night *night = malloc(sizeof *night);
-    size_t said = 0, right = 0, kept = 0, wrong = 0, wasted = 0;
+    static const double bounds[] = {0, 0.5, 0.7, 0.85, 0.95, 1.01}; /* of what answers say */
+    enum { BINS = sizeof bounds / sizeof *bounds - 1 };
+    size_t said[BINS] = {0}, right[BINS] = {0}, kept = 0, wrong = 0, wasted = 0;
+    double stated[BINS] = {0};
     if (!night)
         exit(3);
     grid.trials = options->settings;
@@ -312,9 +315,12 @@ static void measure_answers(const struct options *options)
                 night->random = (options->seed + i + 1) * 0x9e3779b97f4a7c15u | 1;
                 warm_up(&night->random);
                 const double lost = answer(night, rule, noises[k]);
-                const bool counts = rule >= 3 && night->sure >= 0.85 && night->sure <= 0.95;
-                said += counts;
-                right += counts && lost == 0;
+                for (size_t b = 0; rule >= 3 && b < BINS; b++)
+                    if (night->sure >= bounds[b] && night->sure < bounds[b + 1]) {
+                        said[b]++;
+                        stated[b] += night->sure;
+                        right[b] += lost == 0;
+                    }
                 kept += night->found + night->false_keeps;
                 wrong += night->false_keeps;
                 wasted += night->wasted;
@@ -325,9 +331,11 @@ static void measure_answers(const struct options *options)
         }
         puts("");
     }
-    printf("of %zu answers that say 0.85 to 0.95, %.1f %% are right; of %zu kept settings, %zu are not better; %zu runs again of "
-           "settings 10 noises behind\n",
-           said, said ? 100 * (double)right / (double)said : 0, kept, wrong, wasted);
+    for (size_t b = 0; b < BINS; b++)
+        printf("%zu answers say %.2f to %.2f, on average %.2f; %.1f %% of them are right\n", said[b], bounds[b],
+               fmin(bounds[b + 1], 1), said[b] ? stated[b] / (double)said[b] : 0,
+               said[b] ? 100 * (double)right[b] / (double)said[b] : 0);
+    printf("of %zu kept settings, %zu are not better; %zu runs again of settings 10 noises behind\n", kept, wrong, wasted);
     free(night);
 }
 

@@ -303,6 +303,20 @@ must_run append -C close --status discard --core-metric 1.3 --param x=0.95 --par
 must_run settings -C close --format tsv
 must_equal '3 1.0 2 0' "$(grep '^x=1	' out | cut -f 3,4 | tr '\t' ' ') $(grep '^x=0.95	' out | cut -f 3,7 | tr '\t' ' ')"
 
+# Scores far from 0 have the same noise as near it, and are written to the second digit of their margin.
+must_run init remote --direction lower
+for x in 0 1; do for seed in 1 2 3; do
+    must_run append -C remote --status discard --core-metric 1000000000.$((x + seed)) --param x=$x --param seed=$seed
+done; done
+must_equal 0.1 "$(python3 -c "import json; print(round(json.load(open('remote/lineage.json'))['noise_std'], 5))")"
+must_run best -C remote
+must_have out 'x=0: 1000000000.2 ± 0.16 (3 runs)'
+must_run render -C remote --for v1d
+must_have out 'exp_000 1000000000.2 ± 0.16 (3), exp_003 1000000000.3 ± 0.16 (3)'
+must_run compare -C remote --by x
+must_have out '1000000000'
+must_lack out '1e+09'
+
 # Where several of the few settings that ran again have a run that diverged, each such run is left out, though the spreads are large.
 must_run init diverged --direction lower
 for x in 1 2 3 4 5 6; do must_run append -C diverged --status discard --core-metric 1.$x --param x=$x --param seed=1; done

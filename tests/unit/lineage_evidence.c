@@ -255,9 +255,78 @@ static void the_leader_runs_alone_only_if_it_is_far_ahead(void **state)
     assert_int_equal(lineage_evidence_next(&evidence, none), 0);
 }
 
+/* Equal trials have equal chances of being the best, in which the answer's own error counts once and not against each of them. */
+static void equal_trials_have_equal_chances(void **state)
+{
+    struct lineage_evidence_trial list[6];
+    (void)state;
+    for (size_t n = 2; n <= 6; n++) {
+        for (size_t i = 0; i < n; i++)
+            list[i] = (struct lineage_evidence_trial){.exp_id = "0", .runs = {3, 1.0}, .again = 2};
+        struct lineage_evidence evidence = {.trials = list, .n = n, .noise = {.std = 0.1, .freedom = (double)INFINITY}};
+        list[0].runs.mean -= 1e-6; /* nothing beside the noise */
+        assert_true(lineage_evidence_judge(&evidence));
+        assert_near(evidence.over_second, 0.5, 1e-4);
+        assert_near(evidence.sure, 1 / (double)n, 1e-4);
+    }
+}
+
+/* Two settings that are nearer to each other than their runs say nothing about a third one far behind them. */
+static void a_setting_far_behind_keeps_its_mean(void **state)
+{
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {3, 5.55}, .again = 2},
+                                            {.exp_id = "1", .runs = {3, 5.114}, .again = 2},
+                                            {.exp_id = "2", .runs = {3, 5.124}, .again = 2}};
+    struct lineage_evidence evidence = {.trials = list, .n = 3, .noise = {.std = 0.077, .freedom = 6}};
+    (void)state;
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_near(list[0].expected, 5.55, 1e-12);
+    assert_near(list[0].doubt, 0.077 / sqrt(3), 0.01);
+    assert_true(evidence.answer == 1 && evidence.sure > 0.45);
+}
+
+/* One run far outside says nothing, unless the scores have many magnitudes, as with learning rates of which the largest are bad. */
+static void magnitudes_are_no_divergence(void **state)
+{
+    const double scores[][7] = {
+        {1.0, 1.1, 1.15, 1.2, 1.3, 1.4, 50}, {0.05, 0.06, 0.3, 1, 3, 8, 50}, {-0.05, 0.06, 0.3, 1, 3, 8, 50}};
+    const bool stray[] = {true, false, true};
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        struct lineage_evidence_trial list[7];
+        for (size_t i = 0; i < 7; i++)
+            list[i] = (struct lineage_evidence_trial){.exp_id = "0", .runs = {1, scores[k][i]}};
+        struct lineage_evidence evidence = {.trials = list, .n = 7};
+        assert_true(lineage_evidence_judge(&evidence));
+        assert_int_equal(list[6].stray, stray[k]);
+    }
+}
+
+/* Half of the first runs diverged, that of the baseline, too: being better than it proves nothing before it ran again. */
+static void nothing_is_better_than_a_diverged_baseline(void **state)
+{
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .kept_id = "0", .status = LINEAGE_BASELINE, .runs = {1, 9.1}},
+                                            {.exp_id = "1", .runs = {3, 1.1}, .again = 2},
+                                            {.exp_id = "2", .runs = {1, 9.4}},
+                                            {.exp_id = "3", .runs = {3, 1.4}, .again = 2},
+                                            {.exp_id = "4", .runs = {1, 1.3}},
+                                            {.exp_id = "5", .runs = {1, 9.2}}};
+    struct lineage_evidence evidence = {.trials = list, .n = 6, .noise = {.std = 0.1, .freedom = 4}};
+    (void)state;
+    assert_true(lineage_evidence_judge(&evidence) && list[1].judgement.state == LINEAGE_EVIDENCE_CONFIRMED);
+    assert_false(lineage_evidence_is_ready(&evidence, 1));
+    list[0].runs = (struct lineage_runs){2, 9.0};
+    list[0].again = 1;
+    assert_true(lineage_evidence_judge(&evidence) && lineage_evidence_is_ready(&evidence, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_trials_have_equal_chances),
+        cmocka_unit_test(a_setting_far_behind_keeps_its_mean),
+        cmocka_unit_test(magnitudes_are_no_divergence),
+        cmocka_unit_test(nothing_is_better_than_a_diverged_baseline),
         cmocka_unit_test(the_leader_runs_alone_only_if_it_is_far_ahead),
         cmocka_unit_test(quantiles_are_those_of_tables),
         cmocka_unit_test(a_floor_is_an_interval),

@@ -26,6 +26,8 @@
 enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, CHAINS_LEAST = 256, AXES_MAX = 64 };
 /* A trial diverges for itself, and not by chance, if more of its runs did than did not, by more than this. */
 enum { DIVERGES = 2 };
+/* Scores that differ by less than this share are equal but for rounding. */
+#define ROUNDING 1e-14
 /* Values further apart than this factor are compared by their logarithms. */
 #define MAGNITUDES 20.0
 
@@ -144,21 +146,21 @@ static size_t find_row(const struct collection *c, const char *exp_id)
     return c->n;
 }
 
+/* Around the mean (Chan, Golub and LeVeque 1983, Am. Stat. 37:242): squares of scores far from 0 would cancel. */
 static void add_score(struct lineage_evidence_trial *trial, double *squares, const struct run *run)
 {
-    struct lineage_runs *to[] = {&trial->runs, run->fresh ? &trial->fresh : NULL};
-    const double seeds = (double)run->seeds;
+    struct lineage_runs *to[] = {run->fresh ? &trial->fresh : NULL, &trial->runs};
+    const double seeds = (double)run->seeds, from = run->score - trial->runs.mean, before = (double)trial->runs.n;
     for (size_t k = 0; k < 2; k++) {
         if (!to[k])
             continue;
         to[k]->n += run->seeds;
         to[k]->mean += (run->score - to[k]->mean) * seeds / (double)to[k]->n;
     }
-    *squares += (seeds - 1) * run->std * run->std + seeds * run->score * run->score;
-    double n = (double)trial->runs.n, spread = *squares - n * trial->runs.mean * trial->runs.mean;
+    const double n = (double)trial->runs.n, rounded = ROUNDING * trial->runs.mean;
+    *squares += (seeds - 1) * run->std * run->std + from * from * before * seeds / n;
     /* What is left by rounding is not a variance. */
-    bool rounded = spread <= 1e-12 * *squares;
-    trial->variance = n > 1 && !rounded ? spread / (n - 1) : 0;
+    trial->variance = n > 1 && *squares > n * rounded * rounded ? *squares / (n - 1) : 0;
 }
 
 /* How far runs are from each other, of all trials together: several of the few that ran again may have diverged. Rows of several seeds

@@ -16,7 +16,7 @@
 #define SURE_ENOUGH 0.975
 /* Lead and noise are estimated from the same few runs, so that a lead is less certain than its error says. By this factor, of the answers
  * that say 0.85 to 0.95 nine in ten are right (tests/bench/README.md, Verdicts). */
-#define OWN_ESTIMATE 1.3
+#define OWN_ESTIMATE 1.4
 enum { SURE_FROM = 4, FAR_SHARE = 3, CLAIM_RUNS = 2 };
 /* Unless the second is nearer than the guessed noise, the leader alone runs again until this many degrees of freedom are known, because
  * runs of a trial far behind would be wasted. */
@@ -25,6 +25,11 @@ enum { LEADER_UNTIL = 3 };
 #define FAR_BEHIND 0.02
 /* Means further on the worse side than this many spreads say nothing about the others: those runs may have diverged. */
 enum { USUAL_SPREADS = 3, ROUNDS = 5 };
+/* FAR_OUTSIDE for logarithms: how many spreads. */
+#define FAR_BY_LOGS 4.0
+/* A probability is a mean over this many steps to each side, that many standard deviations; what is smaller counts as 0. */
+enum { STEPS = 12, STEPS_SPAN = 4 };
+#define NEARLY_NO 1e-9
 
 int compare_numbers(const void *a, const void *b)
 {
@@ -112,38 +117,85 @@ static size_t best_of(const struct lineage_evidence *evidence, bool kept, size_t
     return best;
 }
 
-static double certainty(const struct lineage_evidence *evidence, size_t a, size_t b)
+/* The probability that trial i is worse than `at`, a value of the answer. */
+static double worse_than(const struct lineage_evidence *evidence, size_t i, double at)
 {
-    const struct lineage_evidence_trial *x = &evidence->trials[a], *y = &evidence->trials[b];
-    double error = OWN_ESTIMATE * hypot(x->doubt, y->doubt), gap = fabs(x->expected - y->expected);
-    return error > 0 ? 1 - normal_above(normal_of_t(gap / error, 1 + evidence->noise.freedom)) : gap > 0 ? 1 : 0.5;
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    const double error = OWN_ESTIMATE * trial->doubt, gap = evidence->rule.higher ? at - trial->expected : trial->expected - at;
+    return error > 0 ? 1 - normal_above(normal_of_t(gap / error, 1 + evidence->noise.freedom)) : gap > 0 ? 1 : gap < 0 ? 0 : 0.5;
 }
 
-/* The middle and spread of the trials' means. */
-static bool find_spread(double *middle, double *spread, const struct lineage_evidence *evidence)
+/* The probability that the answer is better than trial `other`, or with n than all others: the mean over what the answer may be. */
+static double certainty(const struct lineage_evidence *evidence, size_t other)
 {
+    const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
+    double sure = 0, weights = 0;
+    for (int k = -STEPS; k <= STEPS; k++) {
+        const double z = STEPS_SPAN * (double)k / STEPS, weight = exp(-z * z / 2),
+                     at = answer->expected + z * OWN_ESTIMATE * answer->doubt;
+        double all = weight;
+        for (size_t i = 0; i < evidence->n && all > NEARLY_NO; i++)
+            all *= i == evidence->answer || (i != other && other < evidence->n) ? 1 : worse_than(evidence, i, at);
+        sure += all;
+        weights += weight;
+    }
+    return sure / weights;
+}
+
+/* What the means of the trials usually are, or their logarithms. */
+struct usual {
+    double middle, spread; /* see better_half */
+    double worst; /* a fifth of the trials is worse */
+};
+
+/* Leaves out trial `without`, or none with n. logs: all is NAN if some mean is not positive. Returns false when out of memory. */
+static bool find_usual(struct usual *usual, const struct lineage_evidence *evidence, size_t without, bool logs)
+{
+    const bool higher = evidence->rule.higher;
+    size_t n = 0;
+    bool good = true;
     double *means = calloc(evidence->n + 1, sizeof *means);
-    for (size_t i = 0; means && i < evidence->n; i++)
-        means[i] = evidence->trials[i].runs.mean;
-    if (means)
-        better_half(middle, spread, means, evidence->n, evidence->rule.higher);
+    *usual = (struct usual){(double)NAN, (double)NAN, (double)NAN};
+    if (!means)
+        return false;
+    for (size_t i = 0; i < evidence->n && good; i++) {
+        const double mean = evidence->trials[i].runs.mean;
+        good = !logs || mean > 0;
+        if (i != without)
+            means[n++] = logs ? log(mean) : mean;
+    }
+    const size_t fifth = n ? (n - 1) * 4 / 5 : 0;
+    if (good) {
+        better_half(&usual->middle, &usual->spread, means, n, higher);
+        usual->worst = n ? means[higher ? n - 1 - fifth : fifth] : 0;
+    }
     free(means);
-    return means != NULL;
+    return true;
+}
+
+/* Whether a mean is too far behind the usual ones to say something about them, and they about it. Settings may be closer together than their
+ * runs. */
+static bool is_apart(const struct lineage_evidence *evidence, size_t i, const struct usual *usual, double noise)
+{
+    const double mean = evidence->trials[i].runs.mean,
+                 worse = evidence->rule.higher ? usual->middle - mean : mean - usual->middle;
+    return worse > USUAL_SPREADS * fmax(usual->spread, sqrt(noise));
 }
 
 /*
  * The variance of the trials' true means, and their middle, from means of differing precision (DerSimonian and Laird 1986, Control.
  * Clin. Trials 7:177, iterated as by Paule and Mandel 1982). *middle and truth are the first guesses.
  */
-static double find_truth(double *middle, double truth, const struct lineage_evidence *evidence, double spread, double noise)
+static double find_truth(double *middle, double truth, const struct lineage_evidence *evidence, const struct usual *usual,
+                         double noise)
 {
-    const double limit = USUAL_SPREADS * spread, start = *middle;
+    const double start = *middle;
     for (int round = 0; round < ROUNDS; round++) {
         double weights = 0, sum = 0, squares = 0, n = 0, errors = 0;
         for (size_t i = 0; i < evidence->n; i++) {
             const struct lineage_runs *runs = &evidence->trials[i].runs;
             const double from = runs->mean - start, error = noise / (double)runs->n, weight = 1 / (truth + error);
-            if ((evidence->rule.higher ? -from : from) > limit)
+            if (is_apart(evidence, i, usual, noise))
                 continue;
             n++;
             weights += weight;
@@ -154,23 +206,10 @@ static double find_truth(double *middle, double truth, const struct lineage_evid
         if (n < 3 || !isfinite(weights))
             break;
         *middle = start + sum / weights;
-        truth = fmax(((squares - sum * sum / weights) * n / (n - 1) - errors) / weights, LEAST_SHARE * spread * spread);
+        truth =
+            fmax(((squares - sum * sum / weights) * n / (n - 1) - errors) / weights, LEAST_SHARE * usual->spread * usual->spread);
     }
     return truth;
-}
-
-/* The mean that a fifth of the trials is worse than; NAN without memory. */
-static double worse_fifth(const struct lineage_evidence *evidence)
-{
-    double *means = calloc(evidence->n + 1, sizeof *means), value = (double)NAN;
-    for (size_t i = 0; means && i < evidence->n; i++)
-        means[i] = evidence->rule.higher ? -evidence->trials[i].runs.mean : evidence->trials[i].runs.mean;
-    if (means && evidence->n) {
-        qsort(means, evidence->n, sizeof *means, compare_numbers);
-        value = means[(evidence->n - 1) * 4 / 5];
-    }
-    free(means);
-    return evidence->rule.higher ? -value : value;
 }
 
 /* Whether some trial has a run that diverged and others that did not, so that runs diverge by chance here. */
@@ -182,49 +221,53 @@ static bool diverges_by_chance(const struct lineage_evidence *evidence)
     return chance;
 }
 
-/*
- * Whether a trial ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. Where others
- * have, a second run may have, too, and several bad trials do not speak for each other.
- */
-static bool is_stray(const struct lineage_evidence *evidence, size_t i, double middle, double spread, double worst, bool chance)
+/* Where runs diverge by chance, several bad trials do not speak for each other. */
+static bool is_outside(const struct usual *usual, double spreads, double value, bool higher, bool chance)
 {
-    const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    const double usual = FAR_OUTSIDE * spread, limit = chance ? usual : fmax(usual, FAR_SHARE * fabs(worst - middle));
-    const double worse = evidence->rule.higher ? middle - trial->runs.mean : trial->runs.mean - middle;
-    return spread > 0 && worse > limit && trial->runs.n + trial->failed == trial->again + 1 && trial->again <= chance;
+    const double far = spreads * usual->spread, limit = chance ? far : fmax(far, FAR_SHARE * fabs(usual->worst - usual->middle));
+    return usual->spread > 0 && (higher ? usual->middle - value : value - usual->middle) > limit;
 }
 
-/* The probability that the answer is the best, taking its leads over the others as independent. */
-static double answer_certainty(const struct lineage_evidence *evidence)
+/*
+ * Whether a trial ran once, with a score far outside of all others, the bad ones included: its run may have diverged by chance. Where others
+ * have, a second run may have, too. Scores of many magnitudes are far outside only if their logarithms are.
+ */
+static bool is_stray(const struct lineage_evidence *evidence, size_t i, const struct usual *usual, const struct usual *logs,
+                     bool chance)
 {
-    double sure = 1;
-    for (size_t i = 0; i < evidence->n; i++)
-        sure *= i == evidence->answer ? 1 : certainty(evidence, evidence->answer, i);
-    return sure;
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    const bool higher = evidence->rule.higher;
+    return trial->runs.n + trial->failed == trial->again + 1 && trial->again <= chance &&
+           is_outside(usual, FAR_OUTSIDE, trial->runs.mean, higher, chance) &&
+           (isnan(logs->spread) || is_outside(logs, FAR_BY_LOGS, log(trial->runs.mean), higher, chance));
 }
 
 bool evidence_expect(struct lineage_evidence *evidence, const struct surface *surface)
 {
-    double middle, spread, inverse = 0;
+    struct usual usual, logs;
+    double inverse = 0;
     bool again = false;
-    if (!find_spread(&middle, &spread, evidence))
+    if (!find_usual(&usual, evidence, evidence->n, false) || !find_usual(&logs, evidence, evidence->n, true))
         return false;
     for (size_t i = 0; i < evidence->n; i++) {
         inverse += 1 / (double)evidence->trials[i].runs.n;
         again = again || evidence->trials[i].runs.n > 1 || evidence->trials[i].again;
     }
-    const double noise = noise_variance(evidence, spread), between = spread * spread, usual = middle;
-    double truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
+    const double spread = usual.spread, noise = noise_variance(evidence, spread), between = spread * spread;
+    double middle = usual.middle,
+           truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
     if (truth > 0)
-        truth = find_truth(&middle, truth, evidence, spread, noise);
-    const double worst = worse_fifth(evidence);
+        truth = find_truth(&middle, truth, evidence, &usual, noise);
     const bool chance = diverges_by_chance(evidence);
     for (size_t i = 0; i < evidence->n; i++) {
         struct lineage_evidence_trial *trial = &evidence->trials[i];
-        trial->stray = is_stray(evidence, i, usual, spread, worst, chance);
-        double share = trial->stray ? 0 : truth > 0 ? truth / (truth + noise / (double)trial->runs.n) : 1;
+        trial->stray = is_stray(evidence, i, &usual, &logs, chance);
+        const bool apart = !trial->stray && is_apart(evidence, i, &usual, noise);
+        const double error = noise / (double)trial->runs.n, share = trial->stray          ? 0
+                                                                    : truth > 0 && !apart ? truth / (truth + error)
+                                                                                          : 1;
         trial->expected = share < 1 ? middle + share * (trial->runs.mean - middle) : trial->runs.mean;
-        trial->doubt = sqrt(truth * (1 - share));
+        trial->doubt = sqrt(apart ? error : truth * (1 - share));
     }
     if (again && surface && surface->n_params && !surface_expect(evidence, surface, middle, FAR_OUTSIDE * spread, truth, noise))
         return false;
@@ -232,8 +275,8 @@ bool evidence_expect(struct lineage_evidence *evidence, const struct surface *su
     evidence->answer = best_of(evidence, false, evidence->n);
     evidence->second = best_of(evidence, false, evidence->answer);
     const bool asked = again && evidence->second < evidence->n;
-    evidence->over_second = asked ? certainty(evidence, evidence->answer, evidence->second) : (double)NAN;
-    evidence->sure = asked ? answer_certainty(evidence) : (double)NAN;
+    evidence->over_second = asked ? certainty(evidence, evidence->second) : (double)NAN;
+    evidence->sure = asked ? certainty(evidence, evidence->n) : (double)NAN;
     return true;
 }
 
@@ -275,9 +318,13 @@ size_t lineage_evidence_held_back(const struct lineage_evidence *evidence)
 
 bool evidence_best_is_stray(const struct lineage_evidence *evidence)
 {
-    double middle, spread;
-    return evidence->best < evidence->n && find_spread(&middle, &spread, evidence) &&
-           is_stray(evidence, evidence->best, middle, spread, middle, diverges_by_chance(evidence));
+    struct usual usual, logs;
+    const size_t best = evidence->best;
+    if (best >= evidence->n || !find_usual(&usual, evidence, best, false) || !find_usual(&logs, evidence, best, true))
+        return false;
+    usual.worst = usual.middle;
+    logs.worst = logs.middle;
+    return is_stray(evidence, best, &usual, &logs, diverges_by_chance(evidence));
 }
 
 /* Whether the measured noise hardly explains the distance from the leader: it exceeds `far` standard errors. */
@@ -328,20 +375,21 @@ static bool leads_by_far(const struct lineage_evidence *evidence, const bool *sk
 
 size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool *skip)
 {
-    double middle, spread, most = 0;
-    if (evidence->n < 2 || !find_spread(&middle, &spread, evidence))
+    struct usual usual;
+    double most = 0;
+    if (evidence->n < 2 || !find_usual(&usual, evidence, evidence->n, false))
         return SIZE_MAX;
     const double far = evidence->noise.freedom > 0 ? quantile_t(FAR_BEHIND, evidence->noise.freedom) : INFINITY;
     if (leads_by_far(evidence, skip, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
         return next_of_claim(evidence, skip, far);
     const double lead = fabs(evidence->trials[evidence->answer].expected - evidence->trials[evidence->second].expected);
-    if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer] && !(lead <= sqrt(PRIOR_SHARE) * spread))
+    if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer] && !(lead <= sqrt(PRIOR_SHARE) * usual.spread))
         return evidence->answer;
     size_t next = SIZE_MAX;
     for (size_t i = 0; i < evidence->n; i++)
         if (!skip[i] && is_held_back(evidence, i))
             return i;
-    const double noise = likely_noise(evidence, spread);
+    const double noise = likely_noise(evidence, usual.spread);
     for (size_t i = 0; i < evidence->n; i++)
         most = skip[i] ? most : fmax(most, improvement(evidence, i, noise, far));
     for (size_t i = 0; next == SIZE_MAX && most > 0 && i < evidence->n; i++)

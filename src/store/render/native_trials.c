@@ -113,7 +113,7 @@ static void add_settings(struct block *block, const struct native *n)
         const struct lineage_report_setting *s = &report->settings[i];
         buf_puts(out, i ? ", " : "");
         add_id(out, s->exp_id);
-        buf_printf(out, " %.4g", s->mean);
+        buf_printf(out, " %.*g", lineage_mean_digits(s->mean, s->margin, 4), s->mean);
         if (isfinite(s->margin))
             buf_printf(out, " ± %.2g", s->margin);
         buf_printf(out, " (%zu)", s->runs);

@@ -115,6 +115,12 @@ double lineage_noise_margin(const struct lineage_noise *noise, size_t n)
     return noise->freedom > 0 ? quantile_t(0.025, noise->freedom) * noise->std / sqrt((double)n) : (double)NAN;
 }
 
+int lineage_mean_digits(double mean, double margin, int least)
+{
+    const double digits = margin > 0 ? ceil(log10(fabs(mean) / margin)) + 2 : 0;
+    return digits > least ? (int)fmin(digits, 15) : least;
+}
+
 struct lineage_number lineage_score_margin(const struct lineage_config *config, const struct lineage_trial *trial)
 {
     struct lineage_noise noise;
