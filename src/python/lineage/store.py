@@ -397,7 +397,7 @@ def _number(value: Optional[float]) -> _Number:
 # ---- trials in and out ----
 
 
-def _settings(items: Any, n: int) -> "dict[str, Any]":
+def _named(items: Any, n: int) -> "dict[str, Any]":
     """Parameters or metrics by name."""
     return {_text(one.name): one.value if one.text is None else _text(one.text) for one in items[:n]}
 
@@ -410,7 +410,9 @@ def _dict(trial: _Trial) -> "dict[str, Any]":
         number = getattr(trial, name)
         out[name] = number.value if number.present else None
     out.update((name, _text(getattr(trial, name))) for name in _LAST_TEXTS)
-    out["params"], out["metrics"] = _settings(trial.params, trial.n_params), _settings(trial.metrics, trial.n_metrics)
+    params = _named(trial.params, trial.n_params)
+    out["params"] = {name: value if isinstance(value, str) else _rows.setting(value) for name, value in params.items()}
+    out["metrics"] = _named(trial.metrics, trial.n_metrics)
     out["turns"] = [dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in trial.turns[: trial.n_turns]]
     out["extras"] = {_text(one.column): _text(one.text) for one in trial.extras[: trial.n_extras]}
     out["seq"], out["line"] = trial.seq, trial.line
@@ -478,7 +480,7 @@ def _setting(value: Any) -> "float | str":
         value = value.item()  # a scalar of NumPy or PyTorch
     if value is None or isinstance(value, bool):
         return str(value).lower()
-    if not isinstance(value, str):
+    if not isinstance(value, str) and not (isinstance(value, int) and abs(value) >= 1 << 53):
         with contextlib.suppress(TypeError):
             return _plain("value", value)
         value = value.tolist() if hasattr(value, "tolist") else value
