@@ -89,7 +89,7 @@ must_run sweep random_page_cost --format tsv
 must_equal '1.1 2|8 1|' "$(sed 1d out | cut -f1,2 | tr '\t\n' ' |')"
 must_run sweep random_page_cost
 must_have out 'random_page_cost: 4 trials state it'
-must_have out '4 trials without random_page_cost'
+must_have out '4 trials do not set random_page_cost'
 must_run sweep random_page_cost work_mem --format json
 must_equal '4 4 2' "$(json cells.#) $(json source.random_page_cost.stated) $(json source.work_mem.stated)"
 must_equal '1.1 64 2' "$(json cells.0.random_page_cost) $(json cells.0.work_mem) $(json cells.0.trials)"
