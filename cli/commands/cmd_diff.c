@@ -9,6 +9,7 @@
 #include <lineage/snapshot.h>
 
 #include "git/commit_diff.h"
+#include "git/trial_place.h"
 #include "output/ideas_out.h"
 #include "output/show.h"
 #include "run/provenance_read.h"
@@ -147,13 +148,17 @@ static json_t *load_git(const struct lineage_store *store, const char *exp_id)
 static bool diff_commits(const struct sides *sides, const struct lineage_store *store, size_t limit)
 {
     json_t *from = load_git(store, sides->from.exp_id), *to = load_git(store, sides->to.exp_id);
+    char lack[TRIAL_PLACE_LACK_MAX];
     size_t length;
     char *text = from && to ? commit_diff(from, to, limit, &length) : NULL;
     if (text)
         tree_diff_print(text, length);
     if (text && commit_plan_differs(from, to))
         cli_say("the file of the night, which the trials do not name, differs and is left out");
-    if (!text && from && to)
+    if (!text && from && to && !trial_place_of(to))
+        cli_error(CLI_NO, "the commits cannot be compared: %s; comparing what was recorded beside them",
+                  trial_place_lack(lack, to));
+    else if (!text && from && to)
         cli_say("the commits of the two trials cannot be compared; comparing what was recorded beside them");
     free(text);
     json_decref(from);
