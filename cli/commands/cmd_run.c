@@ -44,6 +44,8 @@ static int make_store(const struct cli_session *session)
     char path[PATH_MAX];
     if (cli_is_store(dir))
         return CLI_GO_ON;
+    if (!session->where.direction && lineage_store_lost(dir))
+        return cli_has_store(dir, true) ? CLI_GO_ON : CLI_USAGE;
     if (!session->where.direction && main_tree_has(path, dir))
         return cli_error(CLI_USAGE, "%s is not a store here; the one of the main work tree is %s (-C)", dir, path);
     if (!session->where.direction)
