@@ -220,7 +220,7 @@ const struct mcp_tool mcp_tool_sweep = {
     .arguments = arguments,
     .output = MCP_LIST_OUTPUT
     ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, "
-    "y], 20 at most\"},\"without\":{\"type\":\"integer\",\"description\":\"trials that set no or one of them\"}",
+    "y], 20 at most\"},\"without\":{\"type\":\"integer\",\"description\":\"trials that do not set them\"}",
     .needed = "\"shown\",\"columns\",\"rows\",\"untried\",\"without\"",
     .call = call_sweep,
 };

@@ -236,12 +236,20 @@ void code_change_find(json_t *git, struct lineage_store *store, const struct com
         return;
     json_t *run = provenance_load(store, other);
     bool known = provenance_origin(&run, origin, store);
-    if (known && parent && *parent && commit_lacks(git, json_object_get(run, "git"))) {
+    const json_t *was = json_object_get(run, "git");
+    enum commit_lack lack = known && parent && *parent ? commit_lacks(git, was) : COMMIT_LACKS_NOTHING;
+    if (lack == COMMIT_LACKS_COMMITS)
         cli_error(CLI_NO,
                   "HEAD does not contain the code of %s, the parent of this trial; check its commit out or name another parent",
                   parent);
+    else if (lack == COMMIT_LACKS_CHANGES)
+        cli_error(
+            CLI_NO,
+            "what %s, the parent of this trial, had not committed is not here: changes or untracked files that `git diff --stat "
+            "%.12s %.12s` lists",
+            parent, cli_json_member(was, "commit"), cli_json_member(was, "code"));
+    if (lack != COMMIT_LACKS_NOTHING)
         json_object_set_new(git, "lacks_parent", json_true());
-    }
     plan = known ? cli_json_string(json_object_get(run, "git"), "plan") : NULL;
     if (plan && *plan && code_is_named(t, plan))
         json_object_set_new(git, "plan", json_string(""));

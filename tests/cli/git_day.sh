@@ -295,6 +295,17 @@ git cherry-pick "$(git rev-parse refs/lineage/002)" >/dev/null 2>&1
 trial ../S --parent 002 >/dev/null
 must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'a picked commit has the code'
 cd ../..
+# A file that the parent had and that was never committed is another matter than its commit.
+begin outside
+cd w/p || exit 3
+echo x >untracked
+id=$(trial ../S)
+rm untracked
+echo 7 >v && git commit -qam seven
+trial ../S --parent "$id" >/dev/null
+must_equal 1 "$(grep -c "what $id, the parent of this trial, had not committed is not here" "$scratch/err")"
+must_equal 1 "$(grep -c 'HEAD does not contain the code of' "$scratch/err")"
+cd ../..
 
 # ---- a history that git filter-repo rewrote: it moves the refs, and lists the old and new ids ----
 begin outside
