@@ -84,17 +84,6 @@ static int diff_directories(const char *from_path, const char *to_path, size_t l
     return status;
 }
 
-/* The trial that `run` compared the code with before it started: the best one then, if the row names no parent. */
-static bool was_compared(char id[LINEAGE_NAME_MAX], struct lineage_store *store, const char *exp_id)
-{
-    json_t *run = provenance_load(store, exp_id);
-    const char *against = cli_json_string(json_object_get(run, "git"), "against");
-    if (against)
-        snprintf(id, LINEAGE_NAME_MAX, "%s", against);
-    json_decref(run);
-    return against != NULL;
-}
-
 /* Loads both trials: the two that the IDs name, or, if there is only one ID, the parent of that trial and the trial
  * itself. A trial without a parent is an error, because an empty diff would say that nothing changed. */
 static int load_sides(struct sides *sides, struct cli_session *session)
@@ -106,7 +95,7 @@ static int load_sides(struct sides *sides, struct cli_session *session)
         return cli_fail(&err);
     const char *from = two ? ids[0] : sides->to.parent_exp;
     char against[LINEAGE_NAME_MAX];
-    if ((!from || !*from) && was_compared(against, session->store, sides->to.exp_id))
+    if ((!from || !*from) && commit_compared_with(against, session->store, sides->to.exp_id))
         from = against;
     if (!from || !*from)
         return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: lineage diff ID ID",

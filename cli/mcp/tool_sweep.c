@@ -131,7 +131,7 @@ static json_t *columns_of(const struct sweeping *s)
 
 static json_t *value_json(double value, const char *text)
 {
-    return text ? mcp_cell(text, 0) : cli_json_number(value);
+    return text ? mcp_cell(text, 0) : cli_json_setting(value);
 }
 
 static json_t *row_of(const struct sweeping *s, const struct lineage_sweep_cell *cell, const json_t *columns)

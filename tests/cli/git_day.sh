@@ -303,6 +303,13 @@ id=$(trial ../S)
 rm untracked
 echo 7 >v && git commit -qam seven
 trial ../S --parent "$id" >/dev/null
+# Without a parent, MCP compares a trial with the one that `run` compared it with, as the command does.
+must_run diff -C ../S "$id"
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"diff","arguments":{"id":"'"$id"'"}}}' |
+    "$LINEAGE" mcp -C ../S >mcp.out 2>/dev/null
+must_have mcp.out 'untracked'
+must_lack mcp.out '"isError":true'
 must_equal 1 "$(grep -c "what $id, the parent of this trial, had not committed is not here" "$scratch/err")"
 must_equal 1 "$(grep -c 'HEAD does not contain the code of' "$scratch/err")"
 cd ../..

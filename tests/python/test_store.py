@@ -68,6 +68,8 @@ def test_parameters_come_back_as_typed(store):
     wanted = {"big": 2.0**60, "layers": 12, "lr": 0.0001, "seed": "9007199254740993", "steps": 10}  # a number does not hold this seed
     for row in (store.find("000"), store.query()[0]):
         assert repr(sorted(row["params"].items())) == repr(sorted(wanted.items()))
+    assert ids(store.query(seed=2**53 + 1)) == ids(store.tried(seed=2**53 + 1)) == ["000"] and store.query(seed=2**53 + 3) == []
+    assert repr(store.sweep("layers", "steps")[0]["steps"]) == "10"
 
 
 def test_voids(store):

@@ -1330,14 +1330,15 @@ def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
     out = _Condition(name=name.encode())
     if value is None or isinstance(value, bool):
         value = str(value).lower()
+    wide = isinstance(value, int) and abs(value) >= 1 << 53  # a text in the row, as in _setting
     if isinstance(value, (int, float)):
-        value = (value, value)
+        value = f"{value}" if wide else (value, value)
     if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
         out.range = _Range(_number(value[0]), _number(value[1]))
         return out
     texts = [value] if isinstance(value, str) else list(value)
     error = _Error()
-    if len(texts) == 1 and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(texts[0]), ctypes.byref(error)) == 0:
+    if len(texts) == 1 and not wide and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(texts[0]), ctypes.byref(error)) == 0:
         return out
     array = (ctypes.c_char_p * len(texts))(*(_bytes(text) for text in texts))
     alive.append(array)
@@ -1347,9 +1348,9 @@ def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
 
 
 def _cell(cell: _SweepCell, x: str, y: Optional[str]) -> "dict[str, Any]":
-    out: "dict[str, Any]" = {x: _text(cell.x_text) if cell.x_text is not None else cell.x}
+    out: "dict[str, Any]" = {x: _text(cell.x_text) if cell.x_text is not None else _rows.setting(cell.x)}
     if y is not None:
-        out[y] = _text(cell.y_text) if cell.y_text is not None else cell.y
+        out[y] = _text(cell.y_text) if cell.y_text is not None else _rows.setting(cell.y)
     out["count"] = cell.count
     out["labels"] = {label: n for label, n in zip(LABELS, cell.labels) if n}
     out["best"] = cell.best.value if cell.best.present else None
