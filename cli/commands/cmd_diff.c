@@ -95,7 +95,7 @@ static int load_sides(struct sides *sides, struct cli_session *session)
         return cli_fail(&err);
     const char *from = two ? ids[0] : sides->to.parent_exp;
     char against[LINEAGE_NAME_MAX];
-    if ((!from || !*from) && commit_compared_with(against, session->store, sides->to.exp_id))
+    if ((!from || !*from) && cli_compared_with(against, session->store, sides->to.exp_id))
         from = against;
     if (!from || !*from)
         return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: lineage diff ID ID",

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/render.h>
-
 #include "git/repository.h"
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
@@ -119,7 +117,7 @@ static bool has_more(struct repository *r, const char *head, const char *commit)
     return more;
 }
 
-/* Of uncommitted changes of the parent it is known that they are missing only if there are no changes now. */
+/* Uncommitted changes of the parent are known to be missing only if there are no changes now. */
 enum commit_lack commit_lacks(const json_t *git, const json_t *parent)
 {
     const char *now = code_of(git), *then = code_of(parent), *base = json_string_value(json_object_get(parent, "commit"));
@@ -132,23 +130,6 @@ enum commit_lack commit_lacks(const json_t *git, const json_t *parent)
         lack = uncommitted && !has_more(r, head, base) ? COMMIT_LACKS_CHANGES : COMMIT_LACKS_COMMITS;
     free(r);
     return lack;
-}
-
-bool commit_compared_with(char id[LINEAGE_NAME_MAX], const struct lineage_store *store, const char *exp_id)
-{
-    struct lineage_error err;
-    char *all = NULL, path[PATH_MAX];
-    json_t *run = NULL;
-    if (*exp_id && *exp_id != '.' && !strchr(exp_id, '/') &&
-        lineage_store_path(&all, store, LINEAGE_PLACE_PROVENANCE, &err) == LINEAGE_OK &&
-        snprintf(path, sizeof path, "%s/%s/run.json", all, exp_id) < PATH_MAX)
-        run = json_load_file(path, 0, NULL);
-    const char *against = cli_json_string(json_object_get(run, "git"), "against");
-    if (against)
-        snprintf(id, LINEAGE_NAME_MAX, "%s", against);
-    json_decref(run);
-    lineage_free(all);
-    return against != NULL;
 }
 
 bool commit_plan_differs(const json_t *from, const json_t *to)

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli.h"
-
 /*
  * Returns a unified diff, which the caller frees; "" if the code is the same. from and to are the objects of two run.json
  * (work_tree_diff.h). Files of more than file_max bytes are only named, like binary ones. Returns NULL if there is no
@@ -17,10 +15,6 @@ char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t 
 
 /* Whether commit_diff leaves out the file of a night that differs. */
 bool commit_plan_differs(const json_t *from, const json_t *to);
-
-/* The trial that `run` compared the code of this one with before it started: the best one then, if the row names no parent. Returns false
- * if there is none. */
-bool commit_compared_with(char id[LINEAGE_NAME_MAX], const struct lineage_store *store, const char *exp_id);
 
 enum commit_lack {
     COMMIT_LACKS_NOTHING, /* or it is not known */

@@ -14,9 +14,9 @@
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
-#include "git/commit_diff.h"
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "output/show.h"
 
 extern char **environ;
 
@@ -185,7 +185,7 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
     char compared[LINEAGE_NAME_MAX];
     if (!against)
         against = changes->trial.trial.parent_exp;
-    if ((!against || !*against) && commit_compared_with(compared, call->server->store, changes->trial.trial.exp_id))
+    if ((!against || !*against) && cli_compared_with(compared, call->server->store, changes->trial.trial.exp_id))
         against = compared;
     if (!against || !*against)
         return mcp_trouble(call, "trial '%.80s' has no parent; name the trial to compare with in `against`", id), false;

@@ -68,7 +68,7 @@ def _optional(values: "list[Any]", present: bytes) -> "list[Any]":
 
 
 def setting(value: float) -> "float | int":
-    """A parameter's number as it was typed: 64 and not 64.0, since a configuration may ask for an integer. The doors of JSON do the same."""
+    """A parameter's number: 64 and not 64.0, since a configuration may ask for an integer. All doors print it so."""
     return int(value) if value.is_integer() and abs(value) < 1e16 else value
 
 
