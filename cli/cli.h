@@ -362,7 +362,8 @@ const char *cli_json_string(const json_t *object, const char *name); /* NULL if 
 uint64_t cli_json_count(const json_t *object, const char *name); /* 0 unless it is a positive integer */
 json_t *cli_json_number(double value); /* nan and infinities become the strings that the store writes */
 json_t *cli_json_setting(double value); /* of a parameter */
-json_t *cli_json_spelled(const json_t *value); /* the text of a parameter that is a list, true, false or null: none */
+bool cli_json_is_wide(const json_t *value); /* an integer that as a parameter is a text (lineage_param_is_text) */
+json_t *cli_json_spelled(const json_t *value); /* the text of a parameter that is a list, wide, true, false or null: none */
 json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */
 json_t *cli_json_text(const char *text);
 /* A missing number becomes null, not 0: a trial with score 0 would win every comparison where lower is better. */

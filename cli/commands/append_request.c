@@ -136,7 +136,7 @@ static bool take_param(struct append_request *request, const char *name, const j
     json_t *inner;
     if (json_is_string(value) && !is_text(value))
         return wrong_type(name, "a number: it is a text that spells one, or contains a NUL byte");
-    if (json_is_number(value) || json_is_string(value))
+    if ((json_is_number(value) && !cli_json_is_wide(value)) || json_is_string(value))
         return set_param(request, name, json_number_value(value), json_string_value(value));
     if (!json_is_object(value))
         return take_spelled(request, name, value);

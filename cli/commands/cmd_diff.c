@@ -9,6 +9,7 @@
 #include <lineage/snapshot.h>
 
 #include "git/commit_diff.h"
+#include "git/trial_place.h"
 #include "output/ideas_out.h"
 #include "output/show.h"
 #include "run/provenance_read.h"
@@ -83,17 +84,6 @@ static int diff_directories(const char *from_path, const char *to_path, size_t l
     return status;
 }
 
-/* The trial that `run` compared the code with before it started: the best one then, if the row names no parent. */
-static bool was_compared(char id[LINEAGE_NAME_MAX], struct lineage_store *store, const char *exp_id)
-{
-    json_t *run = provenance_load(store, exp_id);
-    const char *against = cli_json_string(json_object_get(run, "git"), "against");
-    if (against)
-        snprintf(id, LINEAGE_NAME_MAX, "%s", against);
-    json_decref(run);
-    return against != NULL;
-}
-
 /* Loads both trials: the two that the IDs name, or, if there is only one ID, the parent of that trial and the trial
  * itself. A trial without a parent is an error, because an empty diff would say that nothing changed. */
 static int load_sides(struct sides *sides, struct cli_session *session)
@@ -105,7 +95,7 @@ static int load_sides(struct sides *sides, struct cli_session *session)
         return cli_fail(&err);
     const char *from = two ? ids[0] : sides->to.parent_exp;
     char against[LINEAGE_NAME_MAX];
-    if ((!from || !*from) && was_compared(against, session->store, sides->to.exp_id))
+    if ((!from || !*from) && cli_compared_with(against, session->store, sides->to.exp_id))
         from = against;
     if (!from || !*from)
         return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: lineage diff ID ID",
@@ -147,13 +137,17 @@ static json_t *load_git(const struct lineage_store *store, const char *exp_id)
 static bool diff_commits(const struct sides *sides, const struct lineage_store *store, size_t limit)
 {
     json_t *from = load_git(store, sides->from.exp_id), *to = load_git(store, sides->to.exp_id);
+    char lack[TRIAL_PLACE_LACK_MAX];
     size_t length;
     char *text = from && to ? commit_diff(from, to, limit, &length) : NULL;
     if (text)
         tree_diff_print(text, length);
     if (text && commit_plan_differs(from, to))
         cli_say("the file of the night, which the trials do not name, differs and is left out");
-    if (!text && from && to)
+    if (!text && from && to && !trial_place_of(to))
+        cli_error(CLI_NO, "the commits cannot be compared: %s; comparing what was recorded beside them",
+                  trial_place_lack(lack, to));
+    else if (!text && from && to)
         cli_say("the commits of the two trials cannot be compared; comparing what was recorded beside them");
     free(text);
     json_decref(from);

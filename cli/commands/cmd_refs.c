@@ -17,6 +17,7 @@ static void show(struct refs *o, const char *exp_id)
 {
     json_t *run = provenance_load(o->session.store, exp_id), *git = json_object_get(run, "git");
     const char *ref = cli_json_member(git, "ref"), *code = cli_json_member(git, "code");
+    char lack[TRIAL_PLACE_LACK_MAX];
     bool exists = git && trial_ref_exists(git);
     if (git) {
         cli_list_row(o->list, CLI_TEXT(exp_id), CLI_TEXT(ref), CLI_TEXT(*code ? code : cli_json_member(git, "commit")),
@@ -27,7 +28,7 @@ static void show(struct refs *o, const char *exp_id)
         o->missing += *ref && !exists;
         o->others += *ref && !exists && trial_ref_is_other(git);
         if (*ref && !trial_place_of(git))
-            cli_error(CLI_NO, "the ref of %s is unknown: the repository %s is not there", exp_id, cli_json_member(git, "top"));
+            cli_error(CLI_NO, "the ref of %s is unknown: %s", exp_id, trial_place_lack(lack, git));
     }
     json_decref(run);
 }

@@ -26,8 +26,12 @@ static int work(struct cli_session *session, void *context)
     if (!n &&
         lineage_restore(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &n, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    size_t runs = session->args.n_positional ? 0 : code_ref_restore_runs(session->store);
     size_t code = session->args.n_positional ? 0 : restore_code(session->store);
     printf("%zu row%s put back\n", n, n == 1 ? "" : "s");
+    if (runs)
+        printf("the command%s of %zu trial%s put back; logs, telemetry and snapshots are not repeated\n", runs == 1 ? "" : "s",
+               runs, runs == 1 ? "" : "s");
     if (code)
         printf("the code of %zu trial%s found in refs of the repository\n", code, code == 1 ? "" : "s");
     return CLI_OK;
@@ -56,9 +60,9 @@ const struct cli_command cmd_restore = {
     .arguments = "[FILE]",
     .description = "Puts back the rows that were acknowledged to you and are gone from results.tsv, because a\n"
                    "reset, a checkout, `git clean` or somebody has taken them away. Your state directory\n"
-                   "(~/.local/state/lineage) repeats the rows and settings of each store; the code of their\n"
-                   "trials is in the refs of the repository. To accept that they are gone: lineage rebuild\n"
-                   "--digests.\n"
+                   "(~/.local/state/lineage) repeats the rows and settings of each store, and the commands of its\n"
+                   "trials; their code is in the refs of the repository. Logs, telemetry and snapshots are not\n"
+                   "repeated. To accept that rows are gone: lineage rebuild --digests.\n"
                    "\n"
                    "With FILE: a record without a line end may be incomplete, so the next append moves it to a file\n"
                    "results.tsv.torn-N in the store and reports that. If you know that the record is "

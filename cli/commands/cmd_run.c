@@ -44,8 +44,14 @@ static int make_store(const struct cli_session *session)
     char path[PATH_MAX];
     if (cli_is_store(dir))
         return CLI_GO_ON;
+    if (!session->where.direction && lineage_store_lost(dir))
+        return cli_has_store(dir, true) ? CLI_GO_ON : CLI_USAGE;
     if (!session->where.direction && main_tree_has(path, dir))
         return cli_error(CLI_USAGE, "%s is not a store here; the one of the main work tree is %s (-C)", dir, path);
+    if (!session->where.direction && strcmp(dir, ".") == 0)
+        return cli_error(CLI_USAGE,
+                         "no store here; `-C runs/NAME --direction lower|higher` makes one in a directory of its own and says "
+                         "which score is better");
     if (!session->where.direction)
         return cli_error(CLI_USAGE,
                          "%s is not a store; add --direction lower|higher, which creates it and says which score is better", dir);

@@ -1,5 +1,7 @@
 /* cmd_suggest.c: `lineage suggest`: prints the setting that a proposer would try next. */
 
+#include <lineage/text.h>
+
 #include "propose/propose_answer.h"
 
 struct suggest_options {
@@ -78,6 +80,7 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
     json_t *setting;
     for (i = 0; i < space->n; i++)
         columns[i] = space->ranges[i].name;
+    char number[LINEAGE_NUMBER_MAX];
     struct cli_list *list = cli_list_new(format, stdout, space->n, columns);
     json_array_foreach(suggestions, i, setting) {
         for (size_t r = 0; r < space->n; r++) {
@@ -87,7 +90,7 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
             else if (json_is_string(value))
                 cli_list_text(list, json_string_value(value));
             else
-                cli_list_number(list, json_number_value(value), true);
+                cli_list_digits(list, lineage_setting_format(number, json_number_value(value)));
         }
         cli_list_end_row(list);
     }

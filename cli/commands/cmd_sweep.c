@@ -133,7 +133,7 @@ static int print_json(const struct lineage_sweep *sweep, const struct lineage_se
 static void print_remarks(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
     if (sweep->without)
-        fprintf(out, "%zu trial%s without %s%s%s\n", sweep->without, sweep->without == 1 ? "" : "s", x, y ? " or " : "",
+        fprintf(out, "%zu trial%s not set %s%s%s\n", sweep->without, sweep->without == 1 ? " does" : "s do", x, y ? " or " : "",
                 y ? y : "");
     if (sweep->aborted)
         fprintf(out, "%zu trial%s with harness_abort left out\n", sweep->aborted, sweep->aborted == 1 ? "" : "s");

@@ -104,29 +104,32 @@ static bool find_of_both(struct repository *r, const json_t *from, const json_t 
     return r && a && b && (find(r, to, a, b) || find(r, from, a, b));
 }
 
-/*
- * git compares patches, so a commit that was rebased or picked counts as contained. Of uncommitted changes of the parent it is known
- * that they are missing only if there are no changes now.
- */
-bool commit_lacks(const json_t *git, const json_t *parent)
+/* git compares patches, so a commit that was rebased or picked counts as contained. */
+static bool has_more(struct repository *r, const char *head, const char *commit)
+{
+    char range[2 * REPOSITORY_COMMIT_MAX + 8];
+    const char *const words[] = {"rev-list", "--cherry-pick", "--right-only", "--no-merges", "-n", "1", range, "--", NULL};
+    size_t length = 0;
+    snprintf(range, sizeof range, "%s...%s", head, commit);
+    char *text = ask_scratch(r, words, &length);
+    const bool more = text && length > 0;
+    free(text);
+    return more;
+}
+
+/* Uncommitted changes of the parent are known to be missing only if there are no changes now. */
+enum commit_lack commit_lacks(const json_t *git, const json_t *parent)
 {
     const char *now = code_of(git), *then = code_of(parent), *base = json_string_value(json_object_get(parent, "commit"));
     const char *head = json_string_value(json_object_get(git, "commit"));
-    char range[2 * REPOSITORY_COMMIT_MAX + 8];
-    const char *const words[] = {"rev-list", "--cherry-pick", "--right-only", "--no-merges", "-n", "1", range, "--", NULL};
     struct repository *r = calloc(1, sizeof *r);
-    char *text = NULL;
-    size_t length;
+    enum commit_lack lack = COMMIT_LACKS_NOTHING;
     bool known = r && now && then && base && head && strcmp(now, then) != 0 && find(r, git, now, then);
     bool uncommitted = known && strcmp(then, base) != 0;
-    if (known && !(uncommitted && strcmp(now, head) != 0)) {
-        snprintf(range, sizeof range, "%s...%s", head, then);
-        text = ask_scratch(r, words, &length);
-    }
-    bool lacks = text && length > 0;
-    free(text);
+    if (known && !(uncommitted && strcmp(now, head) != 0) && has_more(r, head, then))
+        lack = uncommitted && !has_more(r, head, base) ? COMMIT_LACKS_CHANGES : COMMIT_LACKS_COMMITS;
     free(r);
-    return lacks;
+    return lack;
 }
 
 bool commit_plan_differs(const json_t *from, const json_t *to)

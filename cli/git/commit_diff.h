@@ -16,6 +16,12 @@ char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t 
 /* Whether commit_diff leaves out the file of a night that differs. */
 bool commit_plan_differs(const json_t *from, const json_t *to);
 
-/* Whether the code of a trial that is about to run does not contain the code of its parent: both are objects of run.json, with the
- * trial's HEAD in "commit". False if that is not known. */
-bool commit_lacks(const json_t *git, const json_t *parent);
+enum commit_lack {
+    COMMIT_LACKS_NOTHING, /* or it is not known */
+    COMMIT_LACKS_COMMITS,
+    COMMIT_LACKS_CHANGES, /* only what the parent had not committed: changes, untracked files */
+};
+
+/* What the code of a trial that is about to run lacks of the code of its parent: both are objects of run.json, with the trial's HEAD in
+ * "commit". */
+enum commit_lack commit_lacks(const json_t *git, const json_t *parent);

@@ -111,6 +111,19 @@ bool repository_find(struct repository *r, const char *dir)
     return true;
 }
 
+bool repository_is_mute(char top[PATH_MAX], const char *dir)
+{
+    char common[PATH_MAX], path[PATH_MAX], *slash = NULL;
+    if (!realpath(dir, top) || repository_common(common, dir))
+        return false;
+    while (!cli_path_in(path, top, ".git") || access(path, F_OK) != 0) {
+        if ((slash = strrchr(top, '/')) == top || !slash)
+            return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
 /* --end-of-options, because the name may come from a file that anybody can edit. */
 bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name)
 {

@@ -32,6 +32,10 @@ struct repository {
  */
 bool repository_find(struct repository *r, const char *dir);
 
+/* Whether dir is in a repository, whose directory is written to top, for which git does not answer: it belongs to another user, as one
+ * that a container has mounted, it is damaged, or there is no git. */
+bool repository_is_mute(char top[PATH_MAX], const char *dir);
+
 /* Writes the first line that git prints in dir. The command must not start a program that a configuration names. Returns false if git
  * fails, prints nothing, or if the line does not fit. */
 bool repository_ask(char *out, size_t size, const char *dir, const char *const *words);

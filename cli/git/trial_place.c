@@ -100,7 +100,7 @@ void trial_place_find(json_t *git, const char *store)
 {
     const char *top = cli_json_member(git, "top"), *common = cli_json_member(git, "common"), *was = cli_json_member(git, "store");
     char now[PATH_MAX], moved_top[PATH_MAX], moved_common[PATH_MAX];
-    bool others = false, found = false;
+    bool others = false, found = false, mute = false;
     if (!*top || !realpath(store, now))
         return;
     bool moved = *was && strcmp(was, now) != 0;
@@ -118,10 +118,12 @@ void trial_place_find(json_t *git, const char *store)
     if (!found) { /* it has lost the commit, or git filter-repo has rewritten it */
         found = take(r, top, common);
         others = has(was, "results.tsv");
+        mute = found && repository_is_mute(now, r->top);
     }
     if (found)
         follow_rewriting(git, r);
-    cli_json_set(git, "place", found ? json_string(r->top) : json_null(), "others", others && moved ? json_true() : NULL, NULL);
+    cli_json_set(git, "place", found && !mute ? json_string(r->top) : json_null(), "others", others && moved ? json_true() : NULL,
+                 "mute", mute ? json_string(r->top) : NULL, NULL);
     free(r);
 }
 
@@ -136,8 +138,20 @@ bool trial_place_is_others(const json_t *git)
     return json_is_true(json_object_get(git, "others"));
 }
 
+const char *trial_place_lack(char out[TRIAL_PLACE_LACK_MAX], const json_t *git)
+{
+    const char *mute = cli_json_string(git, "mute");
+    if (mute)
+        snprintf(out, TRIAL_PLACE_LACK_MAX, "git does not answer for the repository %.200s; `git -C %.200s status` says why",
+                 mute, mute);
+    else
+        snprintf(out, TRIAL_PLACE_LACK_MAX, "the repository %.400s is not there", cli_json_member(git, "top"));
+    return out;
+}
+
 void trial_place_forget(json_t *git)
 {
+    json_object_del(git, "mute");
     json_object_del(git, "place");
     json_object_del(git, "others");
 }

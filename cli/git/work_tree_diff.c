@@ -715,13 +715,14 @@ static bool restore(struct repository *r, const char *provenance, const char *to
 /* The commit of the whole code is preferred: it needs no diff to be applied, and a ref keeps it. */
 bool work_tree_diff_restore(const char *provenance, const json_t *git, const char *to)
 {
+    char lack[TRIAL_PLACE_LACK_MAX];
     const char *top = trial_place_of(git);
     const char *commit = cli_json_string(git, "commit");
     const char *code = cli_json_string(git, "code");
     struct repository *r = calloc(1, sizeof *r);
     bool ok = false;
     if (!r || !top || !commit || !repository_find(r, top)) {
-        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : cli_json_string(git, "top"));
+        cli_error(CLI_USAGE, "%s", trial_place_lack(lack, git));
     } else if (code && repository_commit(r->commit, r, code)) {
         ok = restore(r, NULL, to);
     } else if (repository_commit(r->commit, r, commit)) {

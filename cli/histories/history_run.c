@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <lineage/notes.h>
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -184,18 +185,11 @@ void history_add_param(json_t *run, const char *name, json_t *value)
     json_decref(value);
 }
 
-/* Whether the text is an integer in the range where a double does not hold each of them: two seeds would be one number. One that a
- * double holds is a text there, too, because a column of seeds is of one kind. */
-static bool is_rounded(const char *text, double number)
-{
-    return fabs(number) >= 0x1p53 && !text[strspn(text, "-0123456789")];
-}
-
 void history_add_param_text(json_t *run, const char *name, const char *text)
 {
     double number;
     json_t *params = json_object_get(run, "params");
-    if (lineage_number_parse(&number, text, strlen(text)) && isfinite(number) && !is_rounded(text, number))
+    if (lineage_number_parse(&number, text, strlen(text)) && isfinite(number) && !lineage_param_is_text(text))
         json_object_set_new(params, name, json_real(number));
     else
         history_set_text(params, name, text);

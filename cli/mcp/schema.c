@@ -203,7 +203,7 @@ static bool add_spelled(json_t *params, const char *inside, const json_t *object
         good = good && snprintf(path, sizeof path, "%s%s%s", inside, *inside ? "." : "", name) < (int)sizeof path;
         if (good && json_is_object(value))
             good = add_spelled(params, path, value);
-        else if (good && (json_is_number(value) || json_is_string(value)))
+        else if (good && ((json_is_number(value) && !cli_json_is_wide(value)) || json_is_string(value)))
             good = json_object_set(params, path, value) == 0;
         else if (good)
             good = json_object_set_new(params, path, cli_json_spelled(value)) == 0;

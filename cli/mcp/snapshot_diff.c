@@ -16,6 +16,7 @@
 
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
+#include "output/show.h"
 
 extern char **environ;
 
@@ -181,8 +182,11 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
     *changes = (struct mcp_snapshot_diff){.text = NULL};
     if (!path_ok(call, path) || !mcp_find(&changes->trial, call, id))
         return false;
+    char compared[LINEAGE_NAME_MAX];
     if (!against)
         against = changes->trial.trial.parent_exp;
+    if ((!against || !*against) && cli_compared_with(compared, call->server->store, changes->trial.trial.exp_id))
+        against = compared;
     if (!against || !*against)
         return mcp_trouble(call, "trial '%.80s' has no parent; name the trial to compare with in `against`", id), false;
     if (!mcp_find(&changes->other, call, against))

@@ -131,7 +131,7 @@ static json_t *columns_of(const struct sweeping *s)
 
 static json_t *value_json(double value, const char *text)
 {
-    return text ? mcp_cell(text, 0) : cli_json_number(value);
+    return text ? mcp_cell(text, 0) : cli_json_setting(value);
 }
 
 static json_t *row_of(const struct sweeping *s, const struct lineage_sweep_cell *cell, const json_t *columns)
@@ -220,7 +220,7 @@ const struct mcp_tool mcp_tool_sweep = {
     .arguments = arguments,
     .output = MCP_LIST_OUTPUT
     ",\"untried\":{\"type\":\"integer\",\"description\":\"cells\"},\"untried_cells\":{\"type\":\"array\",\"description\":\"[x, "
-    "y], 20 at most\"},\"without\":{\"type\":\"integer\",\"description\":\"trials that lack a parameter\"}",
+    "y], 20 at most\"},\"without\":{\"type\":\"integer\",\"description\":\"trials that do not set them\"}",
     .needed = "\"shown\",\"columns\",\"rows\",\"untried\",\"without\"",
     .call = call_sweep,
 };

@@ -94,7 +94,7 @@ static void add_in_words(json_t *values, struct lineage_store *store, const char
     while (wanted && above < sweep.n_xs && !sweep.x_texts[above] && sweep.xs[above] <= *wanted)
         above++;
     for (size_t i = above - (above > 0); wanted && i <= above && i < sweep.n_xs && !sweep.x_texts[i]; i++)
-        json_array_append_new(values, cli_json_number(sweep.xs[i]));
+        json_array_append_new(values, cli_json_setting(sweep.xs[i]));
     for (size_t i = 0; !wanted && i < sweep.n_xs && json_array_size(values) < TEXTS_SHOWN; i++)
         if (sweep.x_texts[i])
             json_array_append_new(values, cli_json_text(sweep.x_texts[i]));

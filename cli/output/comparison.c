@@ -168,7 +168,8 @@ static json_t *settings_json(const struct lineage_variant *v)
         if (v->settings[i].text) {
             cli_json_set(setting, "text", cli_json_text(v->settings[i].text), "mixed", json_boolean(v->settings[i].mixed), NULL);
         } else {
-            cli_json_set(setting, "low", cli_json_number(v->settings[i].low), "high", cli_json_number(v->settings[i].high), NULL);
+            cli_json_set(setting, "low", cli_json_setting(v->settings[i].low), "high", cli_json_setting(v->settings[i].high),
+                         NULL);
         }
         json_object_set_new(object, v->settings[i].name, setting);
     }

@@ -18,7 +18,7 @@ json_t *cli_settings_json(const struct lineage_settings *settings, uint64_t seq)
         for (size_t k = 0; (setting = lineage_settings_get(settings, seq, i, k)); k++)
             json_array_append_new(
                 values, json_pack("{s:o, s:o, s:s, s:o}", "value",
-                                  setting->value.present ? cli_json_number(setting->value.value) : cli_json_text(setting->text),
+                                  setting->value.present ? cli_json_setting(setting->value.value) : cli_json_text(setting->text),
                                   "text", cli_json_text(setting->text), "source", lineage_change_source_name(setting->source),
                                   "set_by", cli_json_text(setting->set_by)));
         if (json_array_size(values))

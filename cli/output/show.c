@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <lineage/render.h>
 #include <lineage/text.h>
 
 #include "output/display_width.h"
@@ -222,4 +223,21 @@ int cli_show_trial(const struct lineage_trial *trial, const struct lineage_confi
     cli_json_print(stdout, object, true);
     json_decref(object);
     return CLI_OK;
+}
+
+bool cli_compared_with(char id[LINEAGE_NAME_MAX], const struct lineage_store *store, const char *exp_id)
+{
+    struct lineage_error err;
+    char *all = NULL, path[PATH_MAX];
+    json_t *run = NULL;
+    if (*exp_id && *exp_id != '.' && !strchr(exp_id, '/') &&
+        lineage_store_path(&all, store, LINEAGE_PLACE_PROVENANCE, &err) == LINEAGE_OK &&
+        snprintf(path, sizeof path, "%s/%s/run.json", all, exp_id) < PATH_MAX)
+        run = json_load_file(path, 0, NULL);
+    const char *against = cli_json_string(json_object_get(run, "git"), "against");
+    if (against)
+        snprintf(id, LINEAGE_NAME_MAX, "%s", against);
+    json_decref(run);
+    lineage_free(all);
+    return against != NULL;
 }

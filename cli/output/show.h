@@ -118,3 +118,7 @@ int tree_diff(FILE *out, int from, int to, size_t max_bytes, size_t enough);
 
 /* Prints a diff that was made elsewhere in the same way: unchanged, or on a terminal without control characters. */
 void tree_diff_print(const char *text, size_t length);
+
+/* The trial that `run` compared the code of this one with before it started: the best one then, if the row names no parent. Returns false
+ * if there is none. */
+bool cli_compared_with(char id[LINEAGE_NAME_MAX], const struct lineage_store *store, const char *exp_id);

@@ -376,7 +376,7 @@ static json_t *range_json(const struct propose_range *range)
     if (range->scale == PROPOSE_CHOICE)
         return json_pack("{s:o}", "values", values);
     json_decref(values);
-    return json_pack("{s:o, s:o, s:s}", "low", cli_json_number(range->low), "high", cli_json_number(range->high), "scale",
+    return json_pack("{s:o, s:o, s:s}", "low", cli_json_setting(range->low), "high", cli_json_setting(range->high), "scale",
                      scales[range->scale]);
 }
 

@@ -379,9 +379,9 @@ bool propose_space_link(struct propose_space *space, char why[PROPOSE_WHY_MAX])
 json_t *propose_value_json(const struct propose_range *range, double value)
 {
     if (range->scale != PROPOSE_CHOICE)
-        return cli_json_number(value);
+        return cli_json_setting(value);
     const struct propose_choice *choice = &range->choices[(size_t)value];
-    return choice->text ? cli_json_text(choice->text) : cli_json_number(choice->value);
+    return choice->text ? cli_json_text(choice->text) : cli_json_setting(choice->value);
 }
 
 json_t *propose_setting_json(const struct propose_space *space, const double *x)

@@ -1,5 +1,6 @@
 #include "run/code_ref.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,12 +58,51 @@ static bool keep(const struct lineage_store *store, const char *exp_id, json_t *
     return kept;
 }
 
+/* The line ends of both sides keep a line apart from one that a kill has cut. */
+static void repeat(const struct lineage_store *store, const char *exp_id, json_t *run)
+{
+    struct lineage_error err;
+    char *path = NULL, *text = NULL;
+    trial_place_forget(json_object_get(run, "git"));
+    json_t *line = run ? json_pack("{s:o, s:O}", "exp_id", cli_json_text(exp_id), "run", run) : NULL;
+    size_t length = 0;
+    char *object = line ? cli_json_compact(line, &length) : NULL;
+    json_decref(line);
+    if (object && (text = malloc(length + 3)))
+        snprintf(text, length + 3, "\n%s\n", object);
+    if (text && lineage_store_path(&path, store, LINEAGE_PLACE_REPEATED_RUNS, &err) == LINEAGE_OK) {
+        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            (void)cli_write_all(fd, text, strlen(text)); /* as the repeated rows, it is a help */
+        cli_close(fd);
+    }
+    lineage_free(path);
+    free(text);
+    free(object);
+}
+
 void code_ref_keep(const struct lineage_store *store, const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
     if (json_object_get(git, "running"))
         keep(store, exp_id, run, git);
+    repeat(store, exp_id, run);
     json_decref(run);
+}
+
+void code_ref_repeat(struct lineage_store *store)
+{
+    const struct lineage_query every = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial = {0};
+    if (lineage_query_open(&cursor, store, &every, NULL) != LINEAGE_OK)
+        return;
+    for (; lineage_cursor_next(cursor, &trial, NULL) == LINEAGE_OK; lineage_trial_release(&trial)) {
+        json_t *run = provenance_load(store, trial.exp_id);
+        repeat(store, trial.exp_id, run);
+        json_decref(run);
+    }
+    lineage_cursor_close(cursor);
 }
 
 void code_ref_drop(const json_t *git)
@@ -74,12 +114,13 @@ void code_ref_drop(const json_t *git)
 bool code_ref_remove(const struct lineage_store *store, const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
+    char lack[TRIAL_PLACE_LACK_MAX];
     bool removed = trial_ref_remove(git);
     if (json_object_get(git, "ref") && trial_place_is_others(git))
         cli_error(CLI_NO, "the ref of %s is in %s, where the store %s uses it; it is left there", exp_id, trial_place_of(git),
                   cli_json_string(git, "store"));
     else if (json_object_get(git, "ref") && !trial_place_of(git))
-        cli_error(CLI_NO, "the ref of %s cannot be removed: the repository %s is not there", exp_id, cli_json_string(git, "top"));
+        cli_error(CLI_NO, "the ref of %s cannot be removed: %s", exp_id, trial_place_lack(lack, git));
     else if (json_object_del(git, "ref") == 0)
         write_run(store, exp_id, run);
     json_decref(run);
@@ -94,21 +135,57 @@ bool code_ref_add(const struct lineage_store *store, const char *exp_id)
     return kept;
 }
 
+static bool write_anew(const struct lineage_store *store, const char *exp_id, const json_t *run)
+{
+    struct lineage_error err;
+    char path[PATH_MAX], *all = NULL;
+    bool made = lineage_store_path(&all, store, LINEAGE_PLACE_PROVENANCE, &err) == LINEAGE_OK && cli_path_in(path, all, exp_id) &&
+                (mkdir(all, 0700) == 0 || errno == EEXIST) && mkdir(path, 0700) == 0 && write_run(store, exp_id, run);
+    lineage_free(all);
+    return made;
+}
+
+static bool restore_line(struct lineage_store *store, const json_t *line)
+{
+    struct lineage_trial trial = {0};
+    struct lineage_error err;
+    char path[PATH_MAX];
+    const char *id = cli_json_member(line, "exp_id");
+    const json_t *run = json_object_get(line, "run");
+    bool made = *id && *id != '.' && !strchr(id, '/') && json_is_object(run) && !provenance_path(path, store, id) &&
+                lineage_find(store, id, &trial, &err) == LINEAGE_OK && write_anew(store, id, run);
+    lineage_trial_release(&trial);
+    return made;
+}
+
+size_t code_ref_restore_runs(struct lineage_store *store)
+{
+    struct lineage_error err;
+    char *path = NULL, *text = NULL;
+    size_t size = 0, n = 0;
+    FILE *in = lineage_store_path(&path, store, LINEAGE_PLACE_REPEATED_RUNS, &err) == LINEAGE_OK ? fopen(path, "re") : NULL;
+    while (in && getline(&text, &size, in) > 0) {
+        json_t *line = *text == '{' ? json_loads(text, 0, NULL) : NULL;
+        n += line && restore_line(store, line);
+        json_decref(line);
+    }
+    if (in)
+        fclose(in);
+    free(text);
+    lineage_free(path);
+    return n;
+}
+
 bool code_ref_restore(const struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct lineage_commit_note note;
-    struct lineage_error err;
-    char path[PATH_MAX], *all = NULL;
-    if (!lineage_commit_note_parse(&note, trial->notes) || provenance_path(path, store, trial->exp_id) ||
-        lineage_store_path(&all, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
+    char path[PATH_MAX];
+    if (!lineage_commit_note_parse(&note, trial->notes) || provenance_path(path, store, trial->exp_id))
         return false;
     json_t *git = trial_ref_find(trial->exp_id, note.commit, lineage_store_dir(store));
-    bool made =
-        git && cli_path_in(path, all, trial->exp_id) && (mkdir(all, 0700) == 0 || errno == EEXIST) && mkdir(path, 0700) == 0;
     json_t *run = git ? json_pack("{s:o}", "git", git) : NULL;
-    made = made && write_run(store, trial->exp_id, run);
+    bool made = run && write_anew(store, trial->exp_id, run);
     json_decref(run);
-    lineage_free(all);
     return made;
 }
 
@@ -159,12 +236,20 @@ void code_change_find(json_t *git, struct lineage_store *store, const struct com
         return;
     json_t *run = provenance_load(store, other);
     bool known = provenance_origin(&run, origin, store);
-    if (known && parent && *parent && commit_lacks(git, json_object_get(run, "git"))) {
+    const json_t *was = json_object_get(run, "git");
+    enum commit_lack lack = known && parent && *parent ? commit_lacks(git, was) : COMMIT_LACKS_NOTHING;
+    if (lack == COMMIT_LACKS_COMMITS)
         cli_error(CLI_NO,
                   "HEAD does not contain the code of %s, the parent of this trial; check its commit out or name another parent",
                   parent);
+    else if (lack == COMMIT_LACKS_CHANGES)
+        cli_error(
+            CLI_NO,
+            "what %s, the parent of this trial, had not committed is not here: changes or untracked files that `git diff --stat "
+            "%.12s %.12s` lists",
+            parent, cli_json_member(was, "commit"), cli_json_member(was, "code"));
+    if (lack != COMMIT_LACKS_NOTHING)
         json_object_set_new(git, "lacks_parent", json_true());
-    }
     plan = known ? cli_json_string(json_object_get(run, "git"), "plan") : NULL;
     if (plan && *plan && code_is_named(t, plan))
         json_object_set_new(git, "plan", json_string(""));

@@ -9,12 +9,8 @@
 const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_param *param)
 {
     char number[LINEAGE_NUMBER_MAX];
-    if (param->text)
-        snprintf(out, COMMAND_VALUE_MAX, "%s", param->text);
-    else if (param->value == floor(param->value) && fabs(param->value) < 1e15)
-        snprintf(out, COMMAND_VALUE_MAX, "%.0f", param->value + 0.0); /* + 0.0: no minus before a zero */
-    else
-        snprintf(out, COMMAND_VALUE_MAX, "%s", lineage_number_format(number, param->value));
+    snprintf(out, COMMAND_VALUE_MAX, "%s",
+             param->text ? param->text : lineage_setting_format(number, param->value + 0.0)); /* + 0.0: no minus before a zero */
     return out;
 }
 

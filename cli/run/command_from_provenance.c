@@ -115,7 +115,9 @@ bool command_from_provenance(struct command_trial *trial, const json_t *run, con
     const struct command_setting *setting;
     *trial = (struct command_trial){.dir = dir};
     if (!json_is_string(json_array_get(json_object_get(run, "command"), 0)))
-        return cli_refuse("its run.json has no command");
+        return cli_refuse(
+            "its run.json has no command: it was put back from the refs of the repository, which only keep the code; run "
+            "the command yourself with `lineage run -- ..`");
     if (json_is_true(json_object_get(run, "masked")))
         return cli_refuse("its command had a secret, which was not recorded; run it again with `lineage run`");
     for (size_t i = 0; (setting = command_setting_at(i)); i++)

@@ -57,7 +57,11 @@ static void move_to(const struct lineage_store *store, enum lineage_place place,
         cli_path_in(to, kept, name)) {
         workdir_remove_tree(AT_FDCWD, to);
         if (renameat(dir, from, AT_FDCWD, to) != 0)
-            cli_error(CLI_SYSTEM, "cannot keep %s: %s", to, strerror(errno));
+            cli_error(CLI_SYSTEM, "cannot keep %s: %s%s%.200s", to, strerror(errno),
+                      errno == EACCES
+                          ? "; if several users share the store, its owner opens the directory to the group: chmod g+rwx "
+                          : "",
+                      errno == EACCES ? kept : "");
     }
     lineage_free(kept);
 }

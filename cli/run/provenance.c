@@ -5,6 +5,7 @@
 
 #include <lineage/render.h>
 
+#include "git/repository.h"
 #include "git/work_tree_diff.h"
 #include "run/code_ref.h"
 #include "run/command_settings.h"
@@ -235,6 +236,8 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
     lineage_free(provenance);
     json_t *git =
         work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
+    if (!git && repository_is_mute(pool, t->dir ? t->dir : "."))
+        return json_pack("{s:o}", "left_out", json_sprintf("all of it, as git does not answer for the repository %s", pool));
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
     if (git)
@@ -258,7 +261,7 @@ bool provenance_write(json_t **recorded, const char *workdir, struct lineage_sto
     if (conditions)
         json_object_set(run, "conditions", conditions);
     json_t *git = record_git(dir, workdir, store, t);
-    if (git)
+    if (json_object_get(git, "commit"))
         json_object_set(run, "git", git);
     *recorded = git;
     const char *left = cli_json_string(git, "left_out");

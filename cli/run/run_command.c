@@ -93,11 +93,7 @@ static bool write_params(const struct command_run *run)
     json_t *object = json_object();
     for (size_t i = 0; i < t->n_params; i++) {
         const struct lineage_param *p = &t->params[i];
-        bool whole = !p->text && p->value == floor(p->value) && fabs(p->value) < 1e15;
-        json_object_set_new(object, p->name,
-                            p->text ? json_string(p->text)
-                            : whole ? json_integer((json_int_t)p->value)
-                                    : cli_json_number(p->value));
+        json_object_set_new(object, p->name, p->text ? json_string(p->text) : cli_json_setting(p->value + 0.0)); /* no -0 */
     }
     FILE *out = fopen(run->params, "we");
     if (out)

@@ -205,6 +205,11 @@ json_t *cli_json_text(const char *text)
 }
 
 /* A semicolon would end the parameter in the row. */
+bool cli_json_is_wide(const json_t *value)
+{
+    return json_is_integer(value) && fabs(json_number_value(value)) >= 0x1p53;
+}
+
 json_t *cli_json_spelled(const json_t *value)
 {
     size_t length = 0;

@@ -1,5 +1,6 @@
 /* session.c: opens and closes the store of a command line, and creates stores. */
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,19 +114,38 @@ int cli_store_attach(const char *dir, const char *server)
     return status;
 }
 
+/* Where people keep stores: writes "; there is one in runs/mine", or nothing. */
+static void find_below(char out[PATH_MAX + 32], const char *dir)
+{
+    static const char *const places[] = {"*/lineage.json", "runs/*/lineage.json"};
+    char pattern[PATH_MAX];
+    glob_t found = {0};
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places && !out[0]; i++) {
+        if (snprintf(pattern, sizeof pattern, "%s/%s", dir, places[i]) < PATH_MAX && glob(pattern, 0, NULL, &found) == 0) {
+            const char *path = found.gl_pathv[0];
+            path += strncmp(path, "./", 2) == 0 ? 2 : 0;
+            snprintf(out, PATH_MAX + 32, "; there is one in %.*s", (int)(strlen(path) - strlen("/lineage.json")), path);
+        }
+        globfree(&found);
+    }
+}
+
 /* A path that does not lead to a directory passes: opening it fails and says why. */
 bool cli_has_store(const char *dir, bool may_create)
 {
     struct stat st;
+    char below[PATH_MAX + 32];
     size_t lost = cli_is_store(dir) ? 0 : lineage_store_lost(dir);
     if (lost)
         return cli_refuse("%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them back", dir, lost,
                           lost == 1 ? "" : "s", dir);
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
+    find_below(below, dir);
     return cli_refuse(
-        "no store in %s (no results.tsv, no lineage.json)%s; give its directory with -C, or make one with `lineage init`%s", dir,
-        strcmp(dir, ".") == 0 ? " or the directories above it" : "", may_create ? " or --create" : "");
+        "no store in %s (no results.tsv, no lineage.json)%s%s; give its directory with -C, or make one with `lineage init`%s",
+        dir, strcmp(dir, ".") == 0 ? " or the directories above it" : "", below, may_create ? " or --create" : "");
 }
 
 static bool look_at_none(void *context, const struct lineage_claim *claim)

@@ -65,7 +65,7 @@ static bool are_names(const json_t *list)
 static bool is_value(const char *name, const json_t *value)
 {
     return lineage_param_name_ok(lineage_param_canonical(name)) &&
-           ((json_is_number(value) && isfinite(json_number_value(value)) &&
+           ((json_is_number(value) && isfinite(json_number_value(value)) && !cli_json_is_wide(value) &&
              (strcmp(name, "seed") != 0 || json_number_value(value) >= 0)) ||
             (json_is_string(value) && lineage_param_text_ok(json_string_value(value))));
 }
@@ -116,8 +116,9 @@ static const char *check_setting(enum command_setting_kind kind, const json_t *v
         return is_text(value) || (are_texts(value) && json_array_size(value) > 0) ? NULL
                                                                                   : "a list of texts, or a text for the shell";
     case SETTING_PARAMS:
-        return all_are(value, is_value) && json_object_size(value) < TRIAL_PARAMS_MAX - 2 ? NULL
-                                                                                          : "an object of numbers and texts";
+        return all_are(value, is_value) && json_object_size(value) < TRIAL_PARAMS_MAX - 2
+                   ? NULL
+                   : "an object of numbers below 2^53 and texts";
     case SETTING_ENVIRONMENT: return all_are(value, is_variable) ? NULL : "an object of texts";
     case SETTING_ARTIFACTS: return all_are(value, is_named_amount) ? NULL : "an object of numbers from 0 on";
     case SETTING_RECORDED: break;
@@ -339,7 +340,7 @@ bool night_command_make(struct night_trial *trial, const struct night_sweep *swe
     json_object_foreach(params, name, value)
         if (!is_value(name, value) || !check_range(sweep, lineage_param_canonical(name), why)) {
             json_decref(spec);
-            return is_value(name, value) ? false : refuse(why, "params.%.60s must be a number or a short text", name);
+            return is_value(name, value) ? false : refuse(why, "params.%.60s must be a number below 2^53 or a short text", name);
         }
     lay_params(spec, params);
     static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "diff", NULL};

@@ -63,7 +63,8 @@ LINEAGE_API bool lineage_param_text_ok(const char *text);
 LINEAGE_API const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_MAX], const char *text);
 
 /* Whether what people type for a parameter is meant as a text (adam, /data/train.bin, '7B') and not as a number or a range of numbers:
- * it does not begin with a digit, a sign, a colon, a blank, or a point before a digit, and is not nan or inf. */
+ * it does not begin with a digit, a sign, a colon, a blank, or a point before a digit, and is not nan or inf, or it is an integer of 2^53
+ * or more, since a double does not hold each of those. */
 LINEAGE_API bool lineage_param_is_text(const char *text);
 
 /* Reads texts as people type them: `adam`, `adam,sgd`, `'7B'`. Writes the first one to out and moves *text past it and

@@ -240,10 +240,13 @@ enum lineage_place {
     LINEAGE_PLACE_PROVENANCE, /* provenance/, ID/ each: the code and settings that the command was run from */
     LINEAGE_PLACE_CODE, /* lineage_code/: files and diffs of trials, named by their digests (lineage/code.h) */
     LINEAGE_PLACE_HELD_OUT, /* held-out.jsonl: scores that no planner sees; only its owner may read it */
-    LINEAGE_PLACE_EXAMPLES /* examples/, ID.jsonl each: scores of single examples */
+    LINEAGE_PLACE_EXAMPLES, /* examples/, ID.jsonl each: scores of single examples */
+    LINEAGE_PLACE_REPEATED_RUNS /* runs.jsonl, which repeats provenance/ID/run.json of each trial for `lineage restore`. It is in this
+                                 * user's state directory, beside the repeated rows, and cannot be written if they are not there. */
 };
 
-/* Path of a place, beginning with the directory that was given to open, in *path (free with lineage_free). */
+/* Path of a place in *path (free with lineage_free). It begins with the directory that was given to open, except for
+ * LINEAGE_PLACE_REPEATED_RUNS, which fails with LINEAGE_EINVAL if this user has no state directory. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_path(char **path, const struct lineage_store *store,
                                                                      enum lineage_place place, struct lineage_error *err);
 

@@ -2,6 +2,7 @@
 #include <lineage/blobs.h>
 #include <lineage/snapshot.h>
 
+#include "append/acknowledged.h"
 #include "files/fs.h"
 #include "files/places.h"
 #include "internal.h"
@@ -18,6 +19,14 @@ enum lineage_status lineage_store_path(char **path, const struct lineage_store *
         [LINEAGE_PLACE_EXAMPLES] = PLACE_EXAMPLES};
     struct buf text = {0};
     *path = NULL;
+    if (place == LINEAGE_PLACE_REPEATED_RUNS) {
+        if (!acknowledged_path(&text, store->dir, PLACE_REPEATED_RUNS)) {
+            buf_release(&text);
+            return store_fail(err, LINEAGE_EINVAL, "neither XDG_STATE_HOME nor HOME is an absolute path");
+        }
+        *path = text.data;
+        return LINEAGE_OK;
+    }
     if ((size_t)place >= sizeof names / sizeof *names)
         return store_fail(err, LINEAGE_EINVAL, "a store has no place number %d", (int)place);
     buf_printf(&text, "%s/%s", store->dir, names[place]);

@@ -156,6 +156,12 @@ outside|refs|0|mv ../p ../../gone; mkdir ../p
 inside|again|0 1.0|git reset -q --hard HEAD~2; echo 8 >v
 outside|again|0 1.0|git worktree add -q ../wt; cd ../wt
 inside|again|0 1.0|cd ..; mv p q; cd q
+inside|again|0 1.0|git clean -qfdx; "$LINEAGE" restore -C runs
+inside|next|003: 000 001 002 003|cd ..; mv p q; cd q; "$LINEAGE" best -C runs; git clean -qfdx
+tracked|gone|1 1 2|cd ..; mv p q; cd q; "$LINEAGE" best -C runs; git reset -q --hard HEAD~1
+outside|next|003: 000 001 002 003|mv ../S ../T; store=../T; "$LINEAGE" best -C ../T; rm ../T/results.tsv
+inside|next|003: 000 001 002 003|cp -r . ../../other; git clean -qfdx; (cd ../../other; "$LINEAGE" best -C runs)
+outside|again|0 1.0|rm -rf ../S; "$LINEAGE" restore -C ../S
 top|again|0 1.0|git reset -q --hard HEAD~2
 inside|void|000 002|git reset -q --hard HEAD~2
 inside|void|000 002|cp -r . ../../other; cd ../../other
@@ -176,6 +182,27 @@ outside|known|003|git checkout -q -b old HEAD~1
 END
 begin inside
 cd w/p || exit 3
+rm -rf runs # the mistake is not answered with advice to begin a new store
+must_fail 2 'was a store of 3 trials, gone from it now; `lineage restore -C runs` brings them back' run -C runs -q -m loss -- sh ./t.sh
+must_run restore -C runs
+must_have out 'the commands of 3 trials put back; logs, telemetry and snapshots are not repeated'
+# git does not answer, as for the repository of another user in a container: each door says so.
+mkdir ../mute && printf '#!/bin/sh\nexit 128\n' >../mute/git && chmod +x ../mute/git
+mute="git does not answer for the repository $(pwd -P)"
+real=$PATH PATH=$(cd .. && pwd)/mute:$PATH
+run run -C runs -q -m loss --hypothesis x -- sh ./t.sh
+must_exit 0
+must_have err "not kept as a whole; left out: all of it, as $mute"
+must_have runs/results.tsv "code not kept: all of it, as $mute"
+run refs -C runs
+must_exit 1
+must_have out unknown
+must_have err "the ref of 000 is unknown: $mute"
+must_fail 3 "$mute" rerun -q -C runs 001
+run diff -C runs 000 001
+must_have err "$mute"
+PATH=$real
+must_equal '000 001 002 003 ' "$(ids runs)" 'no row of a trial whose code could not be had'
 git worktree add -q ../wt && cd ../wt || exit 3
 must_fail 2 'the one of the main work tree is' run -C runs -q -m loss -- sh ./t.sh
 cd ../.. || exit 3
@@ -267,6 +294,24 @@ must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")"
 git cherry-pick "$(git rev-parse refs/lineage/002)" >/dev/null 2>&1
 trial ../S --parent 002 >/dev/null
 must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'a picked commit has the code'
+cd ../..
+# A file that the parent had and that was never committed is another matter than its commit.
+begin outside
+cd w/p || exit 3
+echo x >untracked
+id=$(trial ../S)
+rm untracked
+echo 7 >v && git commit -qam seven
+trial ../S --parent "$id" >/dev/null
+# Without a parent, MCP compares a trial with the one that `run` compared it with, as the command does.
+must_run diff -C ../S "$id"
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"diff","arguments":{"id":"'"$id"'"}}}' |
+    "$LINEAGE" mcp -C ../S >mcp.out 2>/dev/null
+must_have mcp.out 'untracked'
+must_lack mcp.out '"isError":true'
+must_equal 1 "$(grep -c "what $id, the parent of this trial, had not committed is not here" "$scratch/err")"
+must_equal 1 "$(grep -c 'HEAD does not contain the code of' "$scratch/err")"
 cd ../..
 
 # ---- a history that git filter-repo rewrote: it moves the refs, and lists the old and new ids ----
@@ -407,6 +452,20 @@ run diff 001 "$(sed -n 's/^\([0-9]*\)\t.*night r.*/\1/p' results.tsv | head -n 1
 must_exit 0
 must_have out grid
 must_lack err 'left out'
+cd ..
+
+# ---- without a repository, the command of a trial is still repeated, and a secret is taken out of what is repeated ----
+mkdir plain && cd plain || exit 3
+echo 'echo METRIC loss=1' >t.sh
+must_run init runs --direction lower
+id=$("$LINEAGE" run -C runs -q -m loss -p key=hunter2hunter2 -- sh ./t.sh 2>/dev/null)
+must_equal 1 "$(grep -lr hunter2hunter2 "$XDG_STATE_HOME" | grep -c runs.jsonl)"
+printf hunter2hunter2 | "$LINEAGE" scrub -C runs >/dev/null 2>&1
+must_equal '' "$(grep -lr hunter2hunter2 "$XDG_STATE_HOME" runs)" 'nowhere'
+rm -rf runs
+must_run restore -C runs
+run rerun -q -C runs "$id"
+must_exit 0
 cd ..
 
 # ---- what the state directory repeats goes away as the guide says ----

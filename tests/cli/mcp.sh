@@ -179,7 +179,7 @@ checks=$((checks + 1))
 
 tool suggest '"ranges":{"alpha":"0:1","optimizer":"adam,sgd"},"propose":"grid","n":3'
 must_answer 'suggestions.#' 3
-must_answer suggestions.1 '{"alpha":0.0,"optimizer":"sgd"}'
+must_answer suggestions.1 '{"alpha":0,"optimizer":"sgd"}'
 must_answer exhausted false
 tool suggest '"ranges":{"alpha":"1:0"}'
 must_trouble 'alpha: the lower end comes first'
@@ -338,9 +338,9 @@ must_answer trial.exp_id 004
 
 tool sweep '"x":"alpha","y":"gamma"'
 must_answer untried 2
-must_answer untried_cells '[[0.3,0.5],[0.88,1.0]]'
+must_answer untried_cells '[[0.3,0.5],[0.88,1]]'
 must_answer without 1
-must_answer rows.0 '[0.3,1.0,1,0.9,"001"]'
+must_answer rows.0 '[0.3,1,1,0.9,"001"]'
 tool sweep '"x":"alpha","limit":1,"fields":["trials","labels"]'
 must_answer next 0.3
 tool sweep '"x":"alpha","limit":1,"cursor":"0.3","fields":["trials","labels"]'

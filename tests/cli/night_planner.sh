@@ -66,7 +66,7 @@ checks=$((checks + 1))
 cp request.json out
 must_equal 'space core_metric lower' "$(json sweep) $(json score.name) $(json score.better)"
 must_equal '1 null' "$(json budget.trials_left) $(json budget.seconds_left)"
-must_equal '0.0 1.0 linear a' "$(json ranges.x.low) $(json ranges.x.high) $(json ranges.x.scale) $(json ranges.o.values.0)"
+must_equal '0 1 linear a' "$(json ranges.x.low) $(json ranges.x.high) $(json ranges.x.scale) $(json ranges.o.values.0)"
 must_equal 'sh' "$(json template.command.0)"
 must_equal '000 001' "$(json chain.0.exp_id) $(json chain.1.exp_id)"
 must_equal '001 best' "$(json parents.0.exp_id) $(json parents.0.why)"

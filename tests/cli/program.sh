@@ -108,7 +108,7 @@ sh -eu ../once.sh >../out 2>../err && fail 'a lost store was made again'
 must_have ../err 'lineage restore -C runs'
 "$LINEAGE" restore -C runs >../out 2>../err || fail "restore: $(cat ../err)"
 must_have ../out '7 rows put back'
-must_have ../out 'the code of 7 trials found'
+must_have ../out 'the commands of 7 trials put back'
 idea 0.08 0.09
 idea 0.08 0.07
 idea 0.08 0.075

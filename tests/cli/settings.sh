@@ -54,7 +54,7 @@ run query --param random_page_cost=99
 must_exit 0
 must_have err 'random_page_cost: 4 trials state it'
 must_run query --param random_page_cost=8 --format json
-must_equal '8.0|8.0|stated|004' "$(json 0.settings.random_page_cost.0.value)|$(json 0.settings.random_page_cost.0.text)|$(json 0.settings.random_page_cost.0.source)|$(json 0.settings.random_page_cost.0.set_by)"
+must_equal '8|8.0|stated|004' "$(json 0.settings.random_page_cost.0.value)|$(json 0.settings.random_page_cost.0.text)|$(json 0.settings.random_page_cost.0.source)|$(json 0.settings.random_page_cost.0.set_by)"
 must_run query --status keep --format json
 must_lack out '"settings"'
 
@@ -89,7 +89,7 @@ must_run sweep random_page_cost --format tsv
 must_equal '1.1 2|8 1|' "$(sed 1d out | cut -f1,2 | tr '\t\n' ' |')"
 must_run sweep random_page_cost
 must_have out 'random_page_cost: 4 trials state it'
-must_have out '4 trials without random_page_cost'
+must_have out '4 trials do not set random_page_cost'
 must_run sweep random_page_cost work_mem --format json
 must_equal '4 4 2' "$(json cells.#) $(json source.random_page_cost.stated) $(json source.work_mem.stated)"
 must_equal '1.1 64 2' "$(json cells.0.random_page_cost) $(json cells.0.work_mem) $(json cells.0.trials)"
@@ -171,7 +171,7 @@ must_equal '4 2' "$(json result.structuredContent.source.random_page_cost.stated
 mcp tried '{"params":{"random-page-cost":1.1}}'
 must_equal 'true 4' "$(json result.structuredContent.tried) $(json result.structuredContent.source.random-page-cost.stated)"
 mcp tried '{"params":{"random_page_cost":5}}'
-must_equal 'false 1.1 8.0' "$(json result.structuredContent.tried) $(json result.structuredContent.nearest.random_page_cost.0) $(json result.structuredContent.nearest.random_page_cost.1)"
+must_equal 'false 1.1 8' "$(json result.structuredContent.tried) $(json result.structuredContent.nearest.random_page_cost.0) $(json result.structuredContent.nearest.random_page_cost.1)"
 mcp tried '{"params":{"jit":"on"}}'
 must_equal 'false off' "$(json result.structuredContent.tried) $(json result.structuredContent.nearest.jit.0)"
 mcp tried '{"params":{"random_page_cots":5}}'

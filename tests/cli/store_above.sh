@@ -27,6 +27,15 @@ echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.model
 "$LINEAGE" mcp <in >out 2>err
 must_have out '"exp_id":"001"'
 
+# A store below is named where none is found, since people keep stores in runs/.
+(
+    mkdir -p "$HOME/below/runs/mine" && cd "$HOME/below" || exit 3
+    must_run init runs/mine
+    must_fail 2 'there is one in runs/mine;' query
+    must_fail 2 'makes one in a directory of its own' run -- true
+    must_run init runs
+    must_fail 2 'there is one in runs;' query
+)
 # -C means that directory, and a store here comes first.
 must_fail 2 'no store in .. ' best -C ..
 must_run init .

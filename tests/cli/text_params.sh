@@ -143,4 +143,20 @@ finds 002 -C shown --param 'target=k∣v'
 must_run -C shown append --status keep --core-metric 31 --parent 000 --param 'domain=c|d' --param lr=2
 finds 004 -C shown --param 'domain=c∣d'
 finds 004 -C shown --param 'target=q∣v' --param lr=2
+
+# An integer that a number does not hold is a text, so that the seed that ran is the one that is recorded.
+mkdir wide
+wide=9007199254740993
+must_run -C wide init --direction lower
+run -C wide run -q -m loss -p seed=$wide -p low=-9223372036854775808 -p time=1234567890123456 -- sh -c 'echo {seed} {low} {time}; echo METRIC loss=1'
+must_exit 0
+must_have wide/logs/000.log "$wide -9223372036854775808 1234567890123456"
+must_have wide/results.tsv "seed='$wide'; low='-9223372036854775808'; time=1234567890123456;"
+printf '{"status": "discard", "core_metric": 2, "params": {"seed": %s}}\n' $wide >one.json
+must_run -C wide append --json one.json
+must_equal "seed='$wide'" "$(tail -n 1 wide/results.tsv | cut -f 17)"
+finds '000 001' -C wide --param seed=$wide
+must_fail 1 '' tried -C wide --param seed=9007199254740992
+printf '{"command": ["true"], "metrics": ["loss"], "trials": [{"params": {"x": %s}}]}\n' $wide >wide.json
+must_fail 2 'an object of numbers below 2^53 and texts' night wide.json -C wide
 finish

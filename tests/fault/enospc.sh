@@ -19,6 +19,7 @@ rm -f "$dir.err"
 rows=$(($(wc -l <"$dir/results.tsv") - 1))
 [ "$rows" -eq "$n" ] || { echo "FAIL: $n rows acknowledged, $rows in the file"; exit 1; }
 [ "$(tail -c 1 "$dir/results.tsv" | od -An -c | tr -d ' ')" = '\n' ] || { echo "FAIL: torn end"; exit 1; }
+"$LINEAGE" -C "$dir" verify 2>/dev/null | grep -q "^checked: $n rows" || { echo "FAIL: verify does not check the rows of a full disk"; exit 1; }
 mount -o remount,size=4m "$dir"
 "$LINEAGE" -C "$dir" append --status keep --core-metric 0.5 --hypothesis after >/dev/null || { echo "FAIL: no append after room was made"; exit 1; }
 "$LINEAGE" -C "$dir" verify || { echo "FAIL: the store does not verify"; exit 1; }

@@ -62,6 +62,16 @@ def test_rows_and_queries(store):
     assert "BEST" in store.render() and len(store.render(max_bytes=700).encode()) <= 700
 
 
+def test_parameters_come_back_as_typed(store):
+    given = {"layers": 12, "lr": 1e-4, "steps": 10.0, "seed": 2**53 + 1, "big": 2.0**60}
+    store.append(hypothesis="as given", status="discard", score=0.1, params=given)
+    wanted = {"big": 2.0**60, "layers": 12, "lr": 0.0001, "seed": "9007199254740993", "steps": 10}  # a number does not hold this seed
+    for row in (store.find("000"), store.query()[0]):
+        assert repr(sorted(row["params"].items())) == repr(sorted(wanted.items()))
+    assert ids(store.query(seed=2**53 + 1)) == ids(store.tried(seed=2**53 + 1)) == ["000"] and store.query(seed=2**53 + 3) == []
+    assert repr(store.sweep("layers", "steps")[0]["steps"]) == "10"
+
+
 def test_voids(store):
     fill(store)
     row = store.void("exp_001", "the evaluator was broken")

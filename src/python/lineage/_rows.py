@@ -9,9 +9,9 @@ import array
 import ctypes
 import itertools
 import struct
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
-__all__ = ["LAST_TEXTS", "NUMBERS", "SCALES", "TEXTS", "RowTexts", "RowValues", "Rows", "dicts"]
+__all__ = ["LAST_TEXTS", "NUMBERS", "SCALES", "TEXTS", "RowTexts", "RowValues", "Rows", "dicts", "setting"]
 
 TEXTS = ("exp_id", "timestamp", "specialist", "parent_exp", "baseline_exp", "domain", "hypothesis", "expected_delta")
 NUMBERS = ("core_metric", "val_bpb", "delta_vs_best", "train_s", "total_s")
@@ -67,11 +67,18 @@ def _optional(values: "list[Any]", present: bytes) -> "list[Any]":
     return [value if there else None for value, there in zip(values, present)]
 
 
-def _named(values: RowValues, n: int) -> "list[dict[str, Any]]":
+def setting(value: float) -> "float | int":
+    """A parameter's number: 64 and not 64.0, since a configuration may ask for an integer. All doors print it so."""
+    return int(value) if value.is_integer() and abs(value) < 1e16 else value
+
+
+def _named(values: RowValues, n: int, kind: "Callable[[float], float] | None" = None) -> "list[dict[str, Any]]":
     """The values of each row by name."""
     if not values.n:
         return [{} for _ in range(n)]
     numbers, is_text = _doubles(values.values, values.n), _flags(values.is_text, values.n)
+    if kind:
+        numbers = list(map(kind, numbers))
     given: "Sequence[Any]" = numbers
     if 1 in is_text:
         given = [text if flag else number for flag, text, number in zip(is_text, _texts(values.texts), numbers)]
@@ -101,7 +108,7 @@ def dicts(rows: Rows, labels: Sequence[str]) -> "list[dict[str, Any]]":
     values = [_optional(numbers[i::_NUMBER_COLUMNS], present[i::_NUMBER_COLUMNS]) for i in range(_NUMBER_COLUMNS)]
     columns = [
         *texts[: len(TEXTS)], [labels[label] for label in _flags(rows.labels, n)], *values, *texts[len(TEXTS) :],
-        _named(rows.params, n), _named(rows.metrics, n), _turns(rows), _named(rows.extras, n),
+        _named(rows.params, n, setting), _named(rows.metrics, n), _turns(rows), _named(rows.extras, n),
         _counts(rows.seqs, n), _counts(rows.lines, n),
     ]  # fmt: skip
     return [dict(zip(_NAMES, row)) for row in zip(*columns)]

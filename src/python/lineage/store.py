@@ -397,7 +397,7 @@ def _number(value: Optional[float]) -> _Number:
 # ---- trials in and out ----
 
 
-def _settings(items: Any, n: int) -> "dict[str, Any]":
+def _named(items: Any, n: int) -> "dict[str, Any]":
     """Parameters or metrics by name."""
     return {_text(one.name): one.value if one.text is None else _text(one.text) for one in items[:n]}
 
@@ -410,7 +410,9 @@ def _dict(trial: _Trial) -> "dict[str, Any]":
         number = getattr(trial, name)
         out[name] = number.value if number.present else None
     out.update((name, _text(getattr(trial, name))) for name in _LAST_TEXTS)
-    out["params"], out["metrics"] = _settings(trial.params, trial.n_params), _settings(trial.metrics, trial.n_metrics)
+    params = _named(trial.params, trial.n_params)
+    out["params"] = {name: value if isinstance(value, str) else _rows.setting(value) for name, value in params.items()}
+    out["metrics"] = _named(trial.metrics, trial.n_metrics)
     out["turns"] = [dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in trial.turns[: trial.n_turns]]
     out["extras"] = {_text(one.column): _text(one.text) for one in trial.extras[: trial.n_extras]}
     out["seq"], out["line"] = trial.seq, trial.line
@@ -478,7 +480,7 @@ def _setting(value: Any) -> "float | str":
         value = value.item()  # a scalar of NumPy or PyTorch
     if value is None or isinstance(value, bool):
         return str(value).lower()
-    if not isinstance(value, str):
+    if not isinstance(value, str) and not (isinstance(value, int) and abs(value) >= 1 << 53):
         with contextlib.suppress(TypeError):
             return _plain("value", value)
         value = value.tolist() if hasattr(value, "tolist") else value
@@ -1328,14 +1330,15 @@ def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
     out = _Condition(name=name.encode())
     if value is None or isinstance(value, bool):
         value = str(value).lower()
+    wide = isinstance(value, int) and abs(value) >= 1 << 53  # a text in the row, as in _setting
     if isinstance(value, (int, float)):
-        value = (value, value)
+        value = f"{value}" if wide else (value, value)
     if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
         out.range = _Range(_number(value[0]), _number(value[1]))
         return out
     texts = [value] if isinstance(value, str) else list(value)
     error = _Error()
-    if len(texts) == 1 and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(texts[0]), ctypes.byref(error)) == 0:
+    if len(texts) == 1 and not wide and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(texts[0]), ctypes.byref(error)) == 0:
         return out
     array = (ctypes.c_char_p * len(texts))(*(_bytes(text) for text in texts))
     alive.append(array)
@@ -1345,9 +1348,9 @@ def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
 
 
 def _cell(cell: _SweepCell, x: str, y: Optional[str]) -> "dict[str, Any]":
-    out: "dict[str, Any]" = {x: _text(cell.x_text) if cell.x_text is not None else cell.x}
+    out: "dict[str, Any]" = {x: _text(cell.x_text) if cell.x_text is not None else _rows.setting(cell.x)}
     if y is not None:
-        out[y] = _text(cell.y_text) if cell.y_text is not None else cell.y
+        out[y] = _text(cell.y_text) if cell.y_text is not None else _rows.setting(cell.y)
     out["count"] = cell.count
     out["labels"] = {label: n for label, n in zip(LABELS, cell.labels) if n}
     out["best"] = cell.best.value if cell.best.present else None

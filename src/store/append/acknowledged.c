@@ -52,6 +52,13 @@ static bool find_place(struct buf *place, const char *dir)
     return !place->failed;
 }
 
+bool acknowledged_path(struct buf *path, const char *dir, const char *name)
+{
+    if (find_place(path, dir))
+        buf_puts(path, name);
+    return path->length && !path->failed;
+}
+
 static int open_place(const char *dir, bool make)
 {
     struct buf place = {0};
@@ -206,8 +213,64 @@ bool acknowledged_is_gone(struct lineage_store *store, const char *id)
     return gone.is_wanted;
 }
 
+/* Whether the copy in the directory is of a store that is not under its path any more, and the log goes on with its rows. */
+static bool is_of_moved(int place, struct log *log, uint64_t end)
+{
+    struct buf path = {0};
+    struct stat st;
+    bool moved = fs_read_file(place, "store", &path, NULL) == LINEAGE_OK && path.length && !path.failed;
+    if (moved) {
+        buf_puts(&path, "/" PLACE_RESULTS);
+        moved = !path.failed && fs_stat(AT_FDCWD, path.data, AT_SYMLINK_NOFOLLOW, &st) != 0 && errno == ENOENT;
+    }
+    int fd = moved ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
+    const uint64_t size = size_of(fd);
+    moved = size && is_in_step(fd, size, log, end);
+    fs_close(fd);
+    buf_release(&path);
+    return moved;
+}
+
+/* A store that was moved, alone or with its project, has no copy under its path of now until it gets a row. One is made if the rows are
+ * those of a copy whose store is gone, which stays, because the store may have been copied before it went. */
+static void follow_move(struct lineage_store *store)
+{
+    struct log_state now;
+    struct stat st;
+    struct buf place = {0}, runs = {0};
+    const char *name;
+    bool moved = false;
+    if (log_has_requests(store->log) || !find_place(&place, store->dir) || fs_stat(AT_FDCWD, place.data, 0, &st) == 0 ||
+        log_look(store->log, &now, NULL) != LINEAGE_OK || !now.size) {
+        buf_release(&place);
+        return;
+    }
+    *strrchr(place.data, '/') = '\0'; /* behind the key */
+    *strrchr(place.data, '/') = '\0';
+    int all = fs_open(AT_FDCWD, place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    DIR *list = all >= 0 ? fs_list(all) : NULL;
+    while (list && !moved && (name = fs_next(list))) {
+        int one = fs_open(dirfd(list), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        moved = one >= 0 && is_of_moved(one, store->log, now.size);
+        if (moved)
+            (void)!fs_read_file(one, PLACE_REPEATED_RUNS, &runs, NULL);
+        fs_close(one);
+    }
+    if (list)
+        closedir(list);
+    if (moved)
+        acknowledged_note(store, &(struct log_ack){.end = now.size});
+    int here = moved && runs.length ? open_place(store->dir, false) : -1;
+    if (here >= 0)
+        (void)fs_replace(here, PLACE_REPEATED_RUNS, runs.data, runs.length, false, NULL);
+    fs_close(here);
+    buf_release(&runs);
+    buf_release(&place);
+}
+
 void acknowledged_tell(struct lineage_store *store)
 {
+    follow_move(store);
     struct buf ids = {0};
     size_t n = acknowledged_missing(store, NULL, &ids);
     if (n && ids.data)
@@ -281,7 +344,9 @@ void acknowledged_renew(struct lineage_store *store)
     struct log_state now;
     int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
     if (place >= 0 && log_look(store->log, &now, NULL) == LINEAGE_OK) {
-        (void)!fs_unlink(place, PLACE_RESULTS ".before"); /* it may hold the secret that is being redacted */
+        /* These may hold the secret that is being redacted. */
+        (void)!fs_unlink(place, PLACE_RESULTS ".before");
+        (void)!fs_unlink(place, PLACE_REPEATED_RUNS);
         write_anew(store, place, now.size, false);
         store->log->next_id = 0;
     }
@@ -322,5 +387,6 @@ void acknowledged_set_aside(const char *dir)
         return;
     (void)!fs_rename(place, PLACE_RESULTS, place, PLACE_RESULTS ".before");
     (void)!fs_unlink(place, PLACE_CONFIG);
+    (void)!fs_unlink(place, PLACE_REPEATED_RUNS);
     fs_close(place);
 }

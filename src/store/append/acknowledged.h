@@ -32,6 +32,9 @@ bool acknowledged_settings(struct lineage_store *store, struct buf *text);
 /* Copies the whole log again. Rows that are gone are forgotten. Call it under the claim. */
 void acknowledged_renew(struct lineage_store *store);
 
+/* Appends the path of a file beside the copy. Returns false without a state directory or memory. */
+bool acknowledged_path(struct buf *path, const char *dir, const char *name);
+
 /* The copy of a store whose directory has neither rows nor settings now. */
 struct acknowledged_lost {
     size_t rows; /* 0: nothing */

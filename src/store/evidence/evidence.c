@@ -284,17 +284,23 @@ static size_t find_setting(const struct collection *c, uint64_t digest)
     return item ? item->number : c->n;
 }
 
+/* What a row says of its setting, and of its seeds (setting_digest_of). */
+struct said {
+    uint64_t setting, seeds;
+    bool named;
+};
+
 /*
  * The trial that the row is another seed of, or c->n. The same seed again does not count as one: it says nothing new about the noise, or its
  * code is another one. *ok becomes false when out of memory.
  */
-static size_t find_other_seed(struct collection *c, const struct lineage_trial *row, bool *ok)
+static size_t find_other_seed(struct collection *c, const struct said *said, bool *ok)
 {
-    struct setting_digest setting;
-    if (!setting_digest(&setting, row, c->seeds) || find_setting(c, setting.with_seed) < c->n)
+    const uint64_t with_seed = setting_digest_seeded(said->setting, said->seeds);
+    if (!said->seeds || !said->named || find_setting(c, with_seed) < c->n)
         return c->n;
-    const size_t known = find_setting(c, setting.alone);
-    *ok = table_add(&c->settings, setting.with_seed, known) && (known < c->n || table_add(&c->settings, setting.alone, known));
+    const size_t known = find_setting(c, said->setting);
+    *ok = table_add(&c->settings, with_seed, known) && (known < c->n || table_add(&c->settings, said->setting, known));
     return known;
 }
 
@@ -304,13 +310,9 @@ static size_t find_other_seed(struct collection *c, const struct lineage_trial *
 enum { SAID_BY_TRIAL = 1, SAID_BY_UNSCORED = 2 };
 
 /* What the row says of its setting. A row that says nothing is a setting of its own. */
-static uint64_t what_row_says(bool *has_seed, const struct collection *c, const struct lineage_trial *row)
+static uint64_t what_row_says(const struct said *said, const struct lineage_trial *row)
 {
-    bool named;
-    uint64_t seeds;
-    const uint64_t said = setting_digest_of(&named, &seeds, row, c->seeds);
-    *has_seed = seeds != 0;
-    return named ? said : setting_digest_mix(said, row->exp_id);
+    return said->named ? said->setting : setting_digest_mix(said->setting, row->exp_id);
 }
 
 static struct unscored *find_unscored(const struct collection *c, const char *exp_id)
@@ -323,12 +325,12 @@ static struct unscored *find_unscored(const struct collection *c, const char *ex
 }
 
 /* again: the row without a score that this one runs again, or NULL. */
-static bool add_unscored(struct collection *c, const struct lineage_trial *row, const struct unscored *again)
+static bool add_unscored(struct collection *c, const struct lineage_trial *row, const struct said *said,
+                         const struct unscored *again)
 {
-    struct unscored one = {.setting = {.status = row->status, .n = 1}};
-    one.said = what_row_says(&one.has_seed, c, row);
-    if (again)
-        one.said = again->said;
+    struct unscored one = {.setting = {.status = row->status, .n = 1},
+                           .said = again ? again->said : what_row_says(said, row),
+                           .has_seed = said->seeds != 0};
     if (!LIST_ROOM(c->unscored, c->n_unscored, c->unscored_capacity) ||
         !(one.setting.exp_id = arena_text(&c->arena, row->exp_id, strlen(row->exp_id))) ||
         !table_add(&c->unscored_rows, setting_digest_mix(0, bare(row->exp_id)), c->n_unscored))
@@ -339,10 +341,10 @@ static bool add_unscored(struct collection *c, const struct lineage_trial *row, 
 }
 
 /* Remembers what the trial at i says, and what a row said that it runs again. */
-static bool add_said(struct collection *c, const struct lineage_trial *row, const struct unscored *again, size_t i)
+static bool add_said(struct collection *c, const struct lineage_trial *row, const struct said *said, const struct unscored *again,
+                     size_t i)
 {
-    bool has_seed;
-    return table_add(&c->settings, what_row_says(&has_seed, c, row) + SAID_BY_TRIAL, i) &&
+    return table_add(&c->settings, what_row_says(said, row) + SAID_BY_TRIAL, i) &&
            (!again || table_add(&c->settings, again->said + SAID_BY_TRIAL, i));
 }
 
@@ -381,8 +383,10 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
     const bool scored = lineage_label_is_measured(row->status) && row->score.present && isfinite(row->score.value);
     const bool again = lineage_replicate_parse(&replicate, row->notes);
     bool ok = true, back;
+    struct said said;
+    said.setting = setting_digest_of(&said.named, &said.seeds, row, c->seeds);
     const struct unscored *before = again ? find_unscored(c, replicate.exp_id) : NULL;
-    size_t i = again ? find_row(c, replicate.exp_id) : scored ? find_other_seed(c, row, &ok) : c->n;
+    size_t i = again ? find_row(c, replicate.exp_id) : scored ? find_other_seed(c, &said, &ok) : c->n;
     c->last_seq = row->seq;
     if (lineage_is_void_row(row, &back)) {
         struct unscored *one = find_unscored(c, row->parent_exp);
@@ -391,10 +395,10 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
         return true;
     }
     if (ok && i == c->n && !scored)
-        return add_unscored(c, row, before);
+        return add_unscored(c, row, &said, before);
     if (!ok || row->status == LINEAGE_HARNESS_ABORT)
         return ok;
-    if (i == c->n ? !add_said(c, row, before, i) || !add_trial(c, row) : !add_id(c, row->exp_id, i))
+    if (i == c->n ? !add_said(c, row, &said, before, i) || !add_trial(c, row) : !add_id(c, row->exp_id, i))
         return false;
     struct lineage_evidence_trial *trial = &c->trials[i];
     const bool fresh = trial->seq != row->seq;

@@ -32,6 +32,7 @@
 #define PLACE_FETCHED ".fetched"         /* name of a fetched file until it is complete */
 #define PLACE_RENDERED "lineage_snapshots" /* blocks that were shown */
 #define PLACE_LOGS "logs"                  /* EXP_ID.log each: output of a command */
+#define PLACE_REPEATED_RUNS "runs.jsonl"   /* beside the repeated rows: run.json of each trial */
 #define PLACE_PROVENANCE "provenance"      /* EXP_ID/ each: the code and settings a command was run from */
 #define PLACE_CODE "lineage_code"          /* files and diffs that trials ran, named by their digests */
 #define PLACE_TRIAL ".trial-"              /* .trial-XXXXXX/ each: a running trial, locked by its process */

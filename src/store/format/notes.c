@@ -714,10 +714,23 @@ static bool begins_number(const char *text)
     return strchr("0123456789+-:", *text) || (*text == '.' && text[1] && strchr("0123456789:", text[1]));
 }
 
+/* Bytes of an integer in the range where a double does not hold each of them, 0 if there is none: two seeds would be one number. One
+ * that a double holds is a text there, too, because a column of seeds is of one kind. */
+static size_t wide_length(const char *text)
+{
+    double number;
+    size_t n = *text == '-', digits = strspn(text + n, "0123456789");
+    n += digits;
+    return digits && n < 32 && lineage_number_parse(&number, text, n) && fabs(number) >= 0x1p53 ? n : 0;
+}
+
 /* A word that begins like a number but is not one is a typing error, not a text. */
 bool lineage_param_is_text(const char *text)
 {
     double number;
+    size_t wide = wide_length(text);
+    if (wide)
+        return !text[wide] || text[wide] == ',';
     return !begins_number(text) && *text != ' ' && !lineage_number_parse(&number, text, strlen(text));
 }
 
@@ -726,7 +739,7 @@ bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **
 {
     struct span s = skip_blanks((struct span){*text, strlen(*text)});
     size_t n = quoted_length(s, out);
-    if (!n && s.length && s.text[0] != '\'' && !begins_number(s.text)) {
+    if (!n && s.length && s.text[0] != '\'' && (!begins_number(s.text) || wide_length(s.text))) {
         n = strcspn(s.text, ",");
         if (n > LINEAGE_PARAM_TEXT_MAX)
             return false;

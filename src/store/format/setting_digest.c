@@ -102,6 +102,11 @@ uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_tr
     return setting;
 }
 
+uint64_t setting_digest_seeded(uint64_t setting, uint64_t seeds)
+{
+    return setting ^ (seeds | 1);
+}
+
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names)
 {
     uint64_t seeds;
@@ -109,6 +114,6 @@ bool setting_digest(struct setting_digest *digest, const struct lineage_trial *r
     if (!declares_seed(row, names)) /* most rows: nothing else is computed for them */
         return false;
     const uint64_t setting = setting_digest_of(&named, &seeds, row, names);
-    *digest = (struct setting_digest){setting, setting ^ (seeds | 1)};
+    *digest = (struct setting_digest){setting, setting_digest_seeded(setting, seeds)};
     return named; /* a seed alone does not say of what */
 }

@@ -17,6 +17,9 @@ struct setting_digest {
  */
 uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_trial *row, const char *const *names);
 
+/* A digest of the setting with these seeds. */
+uint64_t setting_digest_seeded(uint64_t setting, uint64_t seeds);
+
 /* names as seeds of lineage_param_is_seed. Returns false if the row declares no seed, or says nothing else: no other parameter, hypothesis or program. */
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names);
 

@@ -153,7 +153,9 @@ void section_best(struct block *block, const struct native *n)
     block_row_end(block, 60, true);
     add_settings(block, n);
     add_front(block, n);
-    add_field(block, "hypothesis", best->hypothesis, 100, 400, 55, true);
+    /* What the best trial did is the first thing to know; only a small block has no room for it. */
+    const size_t room = n->options->max_bytes;
+    add_field(block, "hypothesis", best->hypothesis, room && room < 8000 ? 100 : 400, 400, 55, true);
     add_params(block, n);
     add_clip_scale(block, best);
     add_field(block, "snapshot", best->snapshot_path, 200, 200, 12, false);
