@@ -86,8 +86,7 @@ static int work(struct cli_session *session, void *context)
     else {
         if (claims.unread)
             fprintf(stderr,
-                    "lineage: %zu claims were looked up, the newest ones; those of %zu older trials were not: `--limit 0` "
-                    "looks all up\n",
+                    "lineage: claims: looked up the newest %zu; %zu older trials are left out; `--limit 0` looks up all\n",
                     claims.n, claims.unread);
         status = session->format == CLI_JSON ? print_json(ideas, &claims, o) : print_list(session, ideas, &claims, o);
         lineage_novelty_release(&claims);

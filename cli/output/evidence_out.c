@@ -332,7 +332,8 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     free(order);
     free(names);
     if (evidence->n + n_failed > most) {
-        snprintf(text, sizeof text, "%zu more settings are not listed; `--limit 0` lists all", evidence->n + n_failed - most);
+        const size_t more = evidence->n + n_failed - most;
+        snprintf(text, sizeof text, "%zu more setting%s not listed; `--limit 0` lists all", more, more == 1 ? " is" : "s are");
         cli_say(text);
     }
     for (size_t i = 0; i < evidence->n; i++)
