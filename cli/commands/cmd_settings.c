@@ -8,7 +8,7 @@ static int work(struct cli_session *session, void *context)
     struct lineage_evidence evidence;
     struct lineage_error err;
     const char *const *limit = context;
-    size_t most = session->format == CLI_TABLE ? PAGE : 0; /* only a person can be told that something is missing */
+    size_t most = session->format == CLI_TABLE ? PAGE : 0; /* other formats have no place for what is missing */
     if (*limit && !cli_count_parse(&most, "limit", *limit))
         return CLI_USAGE;
     if (lineage_evidence_load(&evidence, session->store, NULL, &err) != LINEAGE_OK)

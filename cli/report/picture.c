@@ -373,7 +373,7 @@ static size_t put_point(char *out, char command, double x, double y)
     return at + decimal_text(out + at, y, 1);
 }
 
-/* Whether the class has more marks than one path should show, as far as they are added. */
+/* Whether more marks were added than one path of the class should show. */
 static bool is_dense(const struct marks *marks)
 {
     const struct picture *p = marks->picture;
