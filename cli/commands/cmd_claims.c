@@ -2,8 +2,11 @@
 
 #include "output/ideas_out.h"
 
+enum { NEWEST = 1000 };
+
 struct claims_options {
     int all;
+    char *limit;
 };
 
 static bool is_wanted(const struct lineage_novelty_claim *claim, const struct claims_options *o)
@@ -72,12 +75,19 @@ static int work(struct cli_session *session, void *context)
     struct lineage_novelty_list claims;
     struct lineage_ideas *ideas;
     struct lineage_error err;
+    size_t newest = NEWEST;
+    if (o->limit && !cli_count_parse(&newest, "limit", o->limit))
+        return CLI_USAGE;
     int status = cli_ideas_load(&ideas, session->store);
     if (status != CLI_OK)
         return status;
-    if (lineage_ideas_claims(&claims, ideas, &err) != LINEAGE_OK)
+    if (lineage_ideas_claims(&claims, ideas, newest, &err) != LINEAGE_OK)
         status = cli_fail(&err);
     else {
+        if (claims.unread)
+            fprintf(stderr,
+                    "lineage: claims: looked up the newest %zu; %zu older trials are left out; `--limit 0` looks up all\n",
+                    claims.n, claims.unread);
         status = session->format == CLI_JSON ? print_json(ideas, &claims, o) : print_list(session, ideas, &claims, o);
         lineage_novelty_release(&claims);
     }
@@ -89,10 +99,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     struct claims_options o = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
-                                   {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
-                                   CLI_SCREEN_OPTIONS(&session.screen),
-                                   POPT_TABLEEND};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
+        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "look up the newest N claims (default: 1000; 0: all)", "N"},
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

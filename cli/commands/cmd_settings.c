@@ -1,14 +1,19 @@
 /* cmd_settings.c: `lineage settings`: mean, interval and runs of each setting, in order. */
 #include "output/show.h"
 
+enum { PAGE = 1000 };
+
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_evidence evidence;
     struct lineage_error err;
-    (void)context;
+    const char *const *limit = context;
+    size_t most = session->format == CLI_TABLE ? PAGE : 0; /* other formats have no place for what is missing */
+    if (*limit && !cli_count_parse(&most, "limit", *limit))
+        return CLI_USAGE;
     if (lineage_evidence_load(&evidence, session->store, NULL, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_ranked_print(&evidence, session);
+    int status = cli_ranked_print(&evidence, session, most ? most : SIZE_MAX);
     lineage_evidence_release(&evidence);
     return status;
 }
@@ -16,8 +21,14 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
+    char *limit = NULL;
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
+                                   {"limit", 0, POPT_ARG_STRING, &limit, 0,
+                                    "print the first N settings (default: 1000, for other formats than a table all; 0: all)",
+                                    "N"},
+                                   CLI_SCREEN_OPTIONS(&session.screen),
+                                   POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &limit);
 }
 
 const struct cli_command cmd_settings = {

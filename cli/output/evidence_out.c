@@ -293,7 +293,7 @@ static void say_failed_settings(const struct lineage_evidence *evidence, struct 
     }
 }
 
-int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session)
+int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session, size_t most)
 {
     static const char *const columns[] = {"setting",  "exp_id",   "runs",   "mean",   "margin",
                                           "expected", "left_out", "failed", "kept_as"};
@@ -314,8 +314,9 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     if (order)
         lineage_evidence_order(order, evidence);
     const double one = lineage_noise_margin(&evidence->noise, 1);
-    char **names = name_settings(evidence, session->store);
-    for (size_t i = 0; list && order && names && i < evidence->n; i++) {
+    const size_t shown = most < evidence->n ? most : evidence->n;
+    char **names = shown == evidence->n ? name_settings(evidence, session->store) : calloc(evidence->n + 1, sizeof *names);
+    for (size_t i = 0; list && order && names && i < shown; i++) {
         const struct lineage_evidence_trial *trial = &evidence->trials[order[i]];
         if (!names[order[i]])
             name_setting(text, session->store, trial->exp_id);
@@ -324,12 +325,19 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     for (size_t i = 0; names && i < evidence->n; i++)
         free(names[i]);
     const struct lineage_failed_setting *failed;
-    for (size_t i = 0; list && (failed = lineage_evidence_failed(evidence, i)); i++)
-        print_failed_setting(list, failed, session->store);
+    size_t n_failed = 0;
+    for (; list && (failed = lineage_evidence_failed(evidence, n_failed)); n_failed++)
+        if (shown + n_failed < most)
+            print_failed_setting(list, failed, session->store);
     int status = list ? cli_list_finish(list) : cli_no_memory();
     status = order && names ? status : cli_no_memory();
     free(order);
     free(names);
+    if (evidence->n + n_failed > most) {
+        const size_t more = evidence->n + n_failed - most;
+        snprintf(text, sizeof text, "%zu more setting%s not listed; `--limit 0` lists all", more, more == 1 ? " is" : "s are");
+        cli_say(text);
+    }
     for (size_t i = 0; i < evidence->n; i++)
         if (evidence->trials[i].stray)
             fprintf(stderr,

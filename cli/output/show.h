@@ -31,8 +31,9 @@ void cli_show_line(FILE *out, const struct cli_screen *screen, const char *name,
  */
 int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session);
 
-/* Prints a line for each setting in the order of lineage_evidence_order. Returns an exit status. */
-int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session);
+/* Prints a line for each of the first `most` settings in the order of lineage_evidence_order, those without a score last, and says on
+ * standard error how many more there are. Returns an exit status. */
+int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session, size_t most);
 
 /* The first `most` of them as an array of objects with the same members. */
 json_t *cli_ranked_json(const struct lineage_evidence *evidence, struct lineage_store *store, size_t most);

@@ -45,8 +45,33 @@ static void put_json(FILE *out, const char *text, size_t length)
     }
 }
 
+/* Most cells need neither a stand-in nor an escape, in HTML and in JSON, and one code point of them is one byte. */
+static bool is_plain(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        switch (text[i]) {
+        case '&':
+        case '<':
+        case '>':
+        case '"':
+        case '\'':
+        case '`':
+        case '\\': return false;
+        default:
+            if (text[i] < ' ' || text[i] > '~')
+                return false;
+        }
+    return true;
+}
+
 static void put(FILE *out, const char *text, size_t length, size_t max, void (*write)(FILE *, const char *, size_t))
 {
+    const size_t shown = max && length > max ? max : length;
+    if (is_plain(text, shown)) {
+        fwrite(text, 1, shown, out);
+        fputs(shown < length ? "…" : "", out);
+        return;
+    }
     size_t end = max ? lineage_text_prefix(text, length, max) : length;
     char *visible = lineage_text_visible(text, end, 0);
     if (!visible) /* out of memory: print nothing, never unescaped text */

@@ -16,13 +16,30 @@ enum {
     KNOBS = 64
 };
 
-/* JSON has neither NaN nor infinity. */
+/* Nine significant digits; JSON has neither NaN nor infinity. */
 static void json_number(FILE *out, struct lineage_number number)
 {
-    if (number.present && isfinite(number.value))
-        fprintf(out, "%.9g", number.value);
-    else
+    const double size = fabs(number.value);
+    char text[DECIMAL_MAX];
+    if (!number.present || !isfinite(number.value)) {
         fputs("null", out);
+        return;
+    }
+    if (size != 0 && !(size >= 1e-3 && size < 1e9)) {
+        fprintf(out, "%.9g", number.value);
+        return;
+    }
+    int decimals = size < 1e-2 ? 11 : size < 1e-1 ? 10 : 9;
+    for (double above = 1; decimals > 0 && size >= above; above *= 10)
+        decimals--;
+    fwrite(text, 1, decimal_text(text, number.value, decimals), out);
+}
+
+static void list_integer(FILE *out, size_t i, double value)
+{
+    char text[1 + DECIMAL_MAX] = ",";
+    const size_t n = decimal_text(text + 1, value, 0);
+    fwrite(text + !i, 1, n + (i > 0), out);
 }
 
 struct name_list {
@@ -67,13 +84,13 @@ static void list_numbers(FILE *out, const struct model *model)
 {
     fputs(",\n\"parent\":[", out);
     for (size_t i = 0; i < model->n; i++)
-        fprintf(out, "%s%ld", i ? "," : "", model->trials[i].parent == MODEL_NONE ? -1L : (long)model->trials[i].parent);
+        list_integer(out, i, model->trials[i].parent == MODEL_NONE ? -1 : (double)model->trials[i].parent);
     fputs("],\n\"label\":[", out);
     for (size_t i = 0; i < model->n; i++)
-        fprintf(out, "%s%d", i ? "," : "", (int)model->trials[i].label);
+        list_integer(out, i, model->trials[i].label);
     fputs("],\n\"verdict\":[", out);
     for (size_t i = 0; i < model->n; i++)
-        fprintf(out, "%s%d", i ? "," : "", (int)model->trials[i].prediction.verdict);
+        list_integer(out, i, model->trials[i].prediction.verdict);
     fputs("],\n\"score\":[", out);
     for (size_t i = 0; i < model->n; i++) {
         fputs(i ? "," : "", out);
@@ -220,7 +237,7 @@ static void print_names(FILE *out, const struct model *model, const struct name_
     }
     fputs("],\n\"who\":[", out);
     for (size_t i = 0; i < model->n; i++)
-        fprintf(out, "%s%zu", i ? "," : "", specialist_index(who, model->trials[i].specialist));
+        list_integer(out, i, (double)specialist_index(who, model->trials[i].specialist));
     putc(']', out);
 }
 

@@ -53,6 +53,26 @@ const char *signed_text(char out[PICTURE_NUMBER], double value, int digits)
     return out;
 }
 
+size_t decimal_text(char out[DECIMAL_MAX], double value, int decimals)
+{
+    static const double scales[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12};
+    char digits[DECIMAL_MAX];
+    uint64_t rest = (uint64_t)(fmin(fabs(value) * scales[decimals], 1e15) + 0.5);
+    size_t n = 0, at = 0;
+    if (value < 0 && rest)
+        out[at++] = '-';
+    for (; decimals > 0 && rest % 10 == 0; rest /= 10)
+        decimals--;
+    for (int left = decimals; rest || left >= 0; left--, rest /= 10) {
+        if (left == 0 && decimals > 0)
+            digits[n++] = '.';
+        digits[n++] = (char)('0' + rest % 10);
+    }
+    while (n)
+        out[at++] = digits[--n];
+    return at;
+}
+
 /* ---- frame ---- */
 
 void picture_begin(const struct picture *p, const char *name, double width, double height, const char *title,
@@ -253,15 +273,14 @@ enum {
     CELLS_Y = 1024,
     BAND = 12,
     BANDS = 32,
-    POINTS_MAX = 12, /* points of a line */
     STEPS = 4,
-    SEGMENT = 320 /* bytes of the longest segment */
+    SEGMENT = MARK_POINTS * 2 * (DECIMAL_MAX + 1) /* bytes of the longest segment */
 };
 
 struct density {
     uint32_t cells[CELLS_X * CELLS_Y];
-    uint32_t lines[POINTS_MAX][BANDS][BANDS]; /* [axis][band there][band at the next axis] */
-    double x[POINTS_MAX]; /* the axes */
+    uint32_t lines[MARK_POINTS][BANDS][BANDS]; /* [axis][band there][band at the next axis] */
+    double x[MARK_POINTS];                     /* the axes */
     size_t n_points;
 };
 
@@ -271,27 +290,10 @@ static size_t clamp(double value, size_t size, size_t n)
     return at < 0 ? 0 : at >= (double)n ? n - 1 : (size_t)at;
 }
 
-/* Reads the points of "M10 20L30 40"; a dot has one. */
-static size_t read_points(double x[POINTS_MAX], double y[POINTS_MAX], const char *segment)
+static void add_density(struct density *density, const double *x, const double *y, size_t n)
 {
-    size_t n = 0;
-    char *end;
-    while (n < POINTS_MAX && (*segment == 'M' || *segment == 'L')) {
-        x[n] = strtod(segment + 1, &end);
-        y[n++] = strtod(end, &end);
-        segment = end;
-        /* the small l of a cross or of a triangle ends the loop */
-    }
-    return n;
-}
-
-static void add_density(struct density *density, const char *segment)
-{
-    double x[POINTS_MAX], y[POINTS_MAX];
-    size_t n = read_points(x, y, segment);
-    double middle = strstr(segment, "l5 5") ? 2.5 : 0; /* a cross begins at its corner */
     if (n == 1)
-        density->cells[clamp(y[0] + middle, CELL, CELLS_Y) * CELLS_X + clamp(x[0] + middle, CELL, CELLS_X)]++;
+        density->cells[clamp(y[0], CELL, CELLS_Y) * CELLS_X + clamp(x[0], CELL, CELLS_X)]++;
     for (size_t k = 1; k < n; k++)
         density->lines[k - 1][clamp(y[k - 1], BAND, BANDS)][clamp(y[k], BAND, BANDS)]++;
     if (n > density->n_points) {
@@ -338,7 +340,7 @@ static void draw_density(const struct marks *marks)
 {
     const struct density *density = marks->density;
     uint32_t cells = largest(density->cells, CELLS_X * CELLS_Y),
-             lines = largest(&density->lines[0][0][0], POINTS_MAX * BANDS * BANDS);
+             lines = largest(&density->lines[0][0][0], MARK_POINTS * BANDS * BANDS);
     for (int step = 0; step < STEPS; step++) {
         fprintf(marks->picture->out, "<path class=\"density %s d%d\" d=\"", marks->class, step + 1);
         if (cells)
@@ -362,40 +364,83 @@ bool marks_begin(struct marks *marks, const struct picture *p, const char *class
     return marks->density && marks->index && marks->path;
 }
 
-void marks_add(struct marks *marks, size_t i, const char *stretch, ...)
+static size_t put_point(char *out, char command, double x, double y)
 {
-    FILE *out = marks->picture->out;
-    char segment[SEGMENT];
-    va_list args;
-    va_start(args, stretch);
-    vsnprintf(segment, sizeof segment, stretch, args);
-    va_end(args);
-    marks->n++;
-    if (marks->density) {
-        fprintf(marks->index, " %zu", i);
-        fputs(segment, marks->path);
-        add_density(marks->density, segment);
-        return;
-    }
-    fprintf(out, "<path class=\"m %s\" data-i=\"%zu\" d=\"%s\"><title>", marks->class, i, segment);
-    trial_title(out, marks->picture->model, &marks->picture->model->trials[i]);
-    fputs("</title></path>\n", out);
+    size_t at = 0;
+    out[at++] = command;
+    at += decimal_text(out + at, x, 1);
+    out[at++] = ' ';
+    return at + decimal_text(out + at, y, 1);
 }
 
-/* Without memory for a stream its marks are missing, but the page is valid. A separate picture has no script, so it
- * needs no indices, and a narrow one beside a wide one shows densities only. */
+/* Whether more marks were added than one path of the class should show. */
+static bool is_dense(const struct marks *marks)
+{
+    const struct picture *p = marks->picture;
+    return marks->density && marks->n > PICTURE_DENSE && (!p->narrow || p->model->n > PICTURE_TITLES);
+}
+
+/* A separate picture has no script that would draw the marks of a dense class, and neither has a narrow one beside a wide one. */
+static bool only_density(const struct marks *marks)
+{
+    return is_dense(marks) && (marks->picture->alone || marks->picture->narrow);
+}
+
+static void add_segment(struct marks *marks, size_t i, const char *segment, size_t length)
+{
+    FILE *out = marks->picture->out;
+    if (!marks->density) {
+        fprintf(out, "<path class=\"m %s\" data-i=\"%zu\" d=\"%.*s\"><title>", marks->class, i, (int)length, segment);
+        trial_title(out, marks->picture->model, &marks->picture->model->trials[i]);
+        fputs("</title></path>\n", out);
+        return;
+    }
+    char index[1 + DECIMAL_MAX] = " ";
+    fwrite(index, 1, 1 + decimal_text(index + 1, (double)i, 0), marks->index);
+    fwrite(segment, 1, length, marks->path);
+}
+
+void marks_add(struct marks *marks, size_t i, enum mark_shape shape, double x, double y)
+{
+    static const char *const ends[] = {"h0", "l5 5m0-5l-5 5", "l2 3h-4z", "l2-3h-4z"};
+    char segment[SEGMENT];
+    const double corner = shape == MARK_CROSS ? 2.5 : 0; /* a cross begins at its corner */
+    marks->n++;
+    if (marks->density)
+        add_density(marks->density, &x, &y, 1);
+    if (only_density(marks))
+        return;
+    size_t at = put_point(segment, 'M', x - corner, y - corner), length = strlen(ends[shape]);
+    memcpy(segment + at, ends[shape], length);
+    add_segment(marks, i, segment, at + length);
+}
+
+void marks_add_line(struct marks *marks, size_t i, const double *x, const double *y, size_t n)
+{
+    char segment[SEGMENT];
+    size_t at = 0;
+    marks->n++;
+    if (marks->density)
+        add_density(marks->density, x, y, n);
+    if (only_density(marks))
+        return;
+    for (size_t k = 0; k < n; k++)
+        at += put_point(segment + at, k ? 'L' : 'M', x[k], y[k]);
+    add_segment(marks, i, segment, at);
+}
+
+/* Without memory for a stream its marks are missing, but the page is valid. */
 void marks_end(struct marks *marks)
 {
     FILE *out = marks->picture->out;
     bool closed = !marks->index || fclose(marks->index) == 0;
     closed = (!marks->path || fclose(marks->path) == 0) && closed;
-    bool dense = marks->n > PICTURE_DENSE && (!marks->picture->narrow || marks->picture->model->n > PICTURE_TITLES);
     if (marks->n && closed && marks->index_text && marks->path_text) {
-        if (dense)
+        if (is_dense(marks))
             draw_density(marks);
-        if (!dense || !(marks->picture->alone || marks->picture->narrow))
+        if (!only_density(marks))
             fprintf(out, "<path class=\"m %s\" data-i=\"%s\" %s=\"%s\"/>\n", marks->class, marks->index_text + 1,
-                    dense ? "data-d" : "d", marks->path_text);
+                    is_dense(marks) ? "data-d" : "d", marks->path_text);
     }
     free(marks->index_text);
     free(marks->path_text);

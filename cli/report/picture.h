@@ -52,6 +52,12 @@ const char *number_text(char out[PICTURE_NUMBER], double value, int digits);
 /* The same with a sign: "+0.02"; a minus is U+2212. */
 const char *signed_text(char out[PICTURE_NUMBER], double value, int digits);
 
+/* Writes a number rounded to at most `decimals` (0 to 12) decimals, without zeros at the end and without a terminating NUL, and
+ * returns its length. |value| * 10^decimals is at most 1e15. A page of 100,000 trials has two million numbers, and printf takes
+ * ten times as long for each. */
+enum { DECIMAL_MAX = 32 };
+size_t decimal_text(char out[DECIMAL_MAX], double value, int decimals);
+
 /* Begins a picture with a size in its own units. Title and description are the program's texts, not cells. */
 void picture_begin(const struct picture *p, const char *name, double width, double height, const char *title,
                    const char *description, ...) __attribute__((format(printf, 6, 7)));
@@ -90,6 +96,10 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
 
 /* ---- marks ---- */
 
+enum mark_shape { MARK_DOT, MARK_CROSS, MARK_ABOVE, MARK_BELOW }; /* the last two: a triangle at an edge of the scale */
+
+enum { MARK_POINTS = 12 }; /* most points of a line */
+
 /* Marks of one class are collected and written when another class begins or at the end. */
 struct marks {
     const struct picture *picture;
@@ -102,8 +112,10 @@ struct marks {
 };
 
 bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total);
-/* Adds the segment of trial i, e.g. "M10 20h0". */
-void marks_add(struct marks *marks, size_t i, const char *stretch, ...) __attribute__((format(printf, 3, 4)));
+/* Adds the mark of trial i around (x, y), which is rounded to tenths of a unit. */
+void marks_add(struct marks *marks, size_t i, enum mark_shape shape, double x, double y);
+/* Adds a line through x[0 .. n - 1] and y[0 .. n - 1] as the mark of trial i; n is at most MARK_POINTS. */
+void marks_add_line(struct marks *marks, size_t i, const double *x, const double *y, size_t n);
 void marks_end(struct marks *marks);
 
 /* Prints the title of a mark, escaped: "014 · keep · 0.7312 (+0.02) · hypothesis". */

@@ -114,13 +114,13 @@ static void add_mark(const struct plot *plot, struct marks *marks, size_t i)
 {
     const struct model_trial *trial = &plot->p->model->trials[i];
     double x = x_of(plot, i);
+    const bool above = trial->score.value > plot->y.high;
     if (!trial->measured)
-        marks_add(marks, i, "M%.5g %.5gl5 5m0-5l-5 5", x - 2.5, strip_y(plot, trial->label) - 2.5);
+        marks_add(marks, i, MARK_CROSS, x, strip_y(plot, trial->label));
     else if (scale_holds(&plot->y, trial->score.value))
-        marks_add(marks, i, "M%.5g %.5gh0", x, scale_at(&plot->y, trial->score.value));
+        marks_add(marks, i, MARK_DOT, x, scale_at(&plot->y, trial->score.value));
     else
-        marks_add(marks, i, trial->score.value > plot->y.high ? "M%.5g %.5gl2 3h-4z" : "M%.5g %.5gl2-3h-4z", x,
-                  scale_at(&plot->y, trial->score.value) + (trial->score.value > plot->y.high ? -1 : 1));
+        marks_add(marks, i, above ? MARK_ABOVE : MARK_BELOW, x, scale_at(&plot->y, trial->score.value) + (above ? -1 : 1));
 }
 
 /* A kept row without a score is drawn with the failures, because it has no height. */

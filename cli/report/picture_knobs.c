@@ -169,9 +169,7 @@ static void draw_tries(const struct chart *c, size_t total)
                 if (trial == MODEL_NONE || (c->numbers && !is_number(change)) ||
                     strcmp(outcome_class(c->p->model->trials[trial].label), kinds[kind]) != 0)
                     continue;
-                double x = trial_x(c, trial), y = try_y(c, change);
-                marks_add(&marks, trial, fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
-                          fail ? y - 2.5 : y);
+                marks_add(&marks, trial, fail ? MARK_CROSS : MARK_DOT, trial_x(c, trial), try_y(c, change));
             }
         marks_end(&marks);
     }

@@ -59,15 +59,18 @@ static bool has_any(const struct parallel *c, size_t i)
     return false;
 }
 
-/* The buffer holds SHOWN axes with the longest numbers that %.4g prints. */
+_Static_assert(SHOWN + 1 <= MARK_POINTS, "a line has a point on each axis and on that of the score");
+
 static void add_line(const struct parallel *c, struct marks *marks, size_t i)
 {
-    char path[(SHOWN + 2) * 24];
-    size_t at = 0;
-    for (size_t axis = 0; axis < c->n; axis++)
-        at += (size_t)snprintf(path + at, sizeof path - at, "%c%.4g %.4g", axis ? 'L' : 'M', x_of(c, axis), y_of(c, axis, i));
-    snprintf(path + at, sizeof path - at, "L%d %.4g", c->right, score_y(c, i));
-    marks_add(marks, i, "%s", path);
+    double x[MARK_POINTS], y[MARK_POINTS];
+    for (size_t axis = 0; axis < c->n; axis++) {
+        x[axis] = x_of(c, axis);
+        y[axis] = y_of(c, axis, i);
+    }
+    x[c->n] = c->right;
+    y[c->n] = score_y(c, i);
+    marks_add_line(marks, i, x, y, c->n + 1);
 }
 
 static void draw_lines(const struct parallel *c, const char *kind)

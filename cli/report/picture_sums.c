@@ -111,7 +111,7 @@ static void front_marks(const struct picture *p, const struct scale *x, const st
             for (size_t i = 0; i < model->n; i++)
                 if (model->trials[i].measured && model->trials[i].label == kinds[k].label &&
                     second_of(&second, &model->trials[i], model->summary->second))
-                    marks_add(&marks, i, "M%.5g %.5gh0", scale_at(x, second), scale_at(y, model->trials[i].score.value));
+                    marks_add(&marks, i, MARK_DOT, scale_at(x, second), scale_at(y, model->trials[i].score.value));
         marks_end(&marks);
     }
 }

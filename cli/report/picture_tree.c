@@ -430,8 +430,7 @@ static void draw_dots(const struct tree *t, const char *kind)
                 double x = DOTS + 6 + (double)(at % per_line() * DOT), y = t->place[i].y + (double)(at / per_line() * DOT);
                 if (!is_dot_of(t, t->dot_list[d], kind))
                     continue;
-                marks_add(&marks, t->dot_list[d], fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
-                          fail ? y - 2.5 : y);
+                marks_add(&marks, t->dot_list[d], fail ? MARK_CROSS : MARK_DOT, x, y);
             }
         }
     marks_end(&marks);
@@ -445,7 +444,7 @@ static void draw_nodes(const struct tree *t, const char *kind)
     if (marks_begin(&marks, t->p, class, t->n))
         for (size_t k = 0; k < t->n_rows; k++)
             if (is_dot_of(t, t->order[k], kind))
-                marks_add(&marks, t->order[k], "M%.5g %.6gh0", t->place[t->order[k]].x, t->place[t->order[k]].y);
+                marks_add(&marks, t->order[k], MARK_DOT, t->place[t->order[k]].x, t->place[t->order[k]].y);
     marks_end(&marks);
 }
 
@@ -516,8 +515,7 @@ static void draw_loose(const struct tree *t, double y)
                 double x = DOTS + 6 + (double)(at % per_line() * DOT), dy = y + (double)(at / per_line() * DOT);
                 at++;
                 if (is_dot_of(t, i, kinds[k]))
-                    marks_add(&marks, i, fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
-                              fail ? dy - 2.5 : dy);
+                    marks_add(&marks, i, fail ? MARK_CROSS : MARK_DOT, x, dy);
             }
         marks_end(&marks);
     }

@@ -7,21 +7,21 @@
 
 #include "cli.h"
 
-enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
+enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200, SHUFFLED = 4000 };
 
-/* One parameter of one trial; sorted by name, then by trial. */
+/* One parameter of one trial. */
 struct setting {
-    const char *name, *text; /* text is NULL for a number */
+    const char *text; /* NULL for a number */
     double value;
     size_t trial;
 };
 
-static int by_name(const void *a, const void *b)
-{
-    const struct setting *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
-    return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
-}
+/* The settings of one name, in the order of trials. */
+struct named {
+    const char *name;
+    struct setting *settings;
+    size_t n, at;
+};
 
 /* A seed is not a setting, because nobody chooses it to improve a score. As an axis it would come first by chance in a
  * store with repeated settings. */
@@ -94,11 +94,13 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
     return true;
 }
 
-/* settings[0 .. n - 1] have the same name. Returns false when out of memory. */
-static bool add_axis(struct model_axis *axis, size_t trials, struct setting *settings, size_t n)
+/* Returns false when out of memory. */
+static bool add_axis(struct model_axis *axis, size_t trials, const struct named *named)
 {
+    struct setting *settings = named->settings;
+    const size_t n = named->n;
     *axis = (struct model_axis){
-        .name = settings[0].name, .n = n, .distinct = malloc(n * sizeof(double)), .value = malloc((trials + 1) * sizeof(double))};
+        .name = named->name, .n = n, .distinct = malloc(n * sizeof(double)), .value = malloc((trials + 1) * sizeof(double))};
     if (!axis->distinct || !axis->value || !number_words(axis, settings, n))
         return false;
     /* NAN marks a trial without the parameter. A second array is not needed, because every user tests for NAN
@@ -143,37 +145,75 @@ static void place_axis(struct model *model, const struct model_axis *axis)
     memcpy(model->axes, all, model->n_columns * sizeof *all);
 }
 
-/* Called twice, first without an output array, to allocate one block of the right size. Leaves out values that are not
- * finite and trials that teach nothing (harness_abort). */
-static size_t collect(const struct model *model, struct setting *settings)
+/* Leaves out values that are not finite and trials that teach nothing (harness_abort). */
+static bool is_collected(const struct model_trial *trial, const struct lineage_param *param)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < model->n; i++)
-        for (size_t j = 0; j < model->trials[i].n_params; j++) {
-            const struct lineage_param *param = &model->trials[i].params[j];
-            if ((!param->text && !isfinite(param->value)) || !lineage_label_is_informational(model->trials[i].label))
-                continue;
-            if (settings)
-                settings[n] = (struct setting){param->name, param->text, param->value, i};
-            n++;
+    return (param->text || isfinite(param->value)) && lineage_label_is_informational(trial->label);
+}
+
+struct names {
+    struct named *list;
+    size_t n, room, next; /* next: behind the name that was found last */
+};
+
+/* Trials have mostly the same parameters in the same order, so the search begins behind the name that was found last. Returns NULL
+ * when out of memory. */
+static struct named *find_name(struct names *names, const char *name)
+{
+    for (size_t k = 0; k < names->n; k++) {
+        const size_t i = names->next + k < names->n ? names->next + k : names->next + k - names->n;
+        if (strcmp(names->list[i].name, name) == 0) {
+            names->next = i + 1 < names->n ? i + 1 : 0;
+            return &names->list[i];
         }
-    return n;
+    }
+    if (names->n == names->room) {
+        const size_t room = names->room ? names->room * 2 : 64;
+        struct named *list = realloc(names->list, room * sizeof *list);
+        if (!list)
+            return NULL;
+        names->list = list;
+        names->room = room;
+    }
+    names->list[names->n] = (struct named){.name = name};
+    names->next = 0;
+    return &names->list[names->n++];
+}
+
+/* Counts the settings of each name, then sorts them by name: one block holds all. */
+static bool collect(const struct model *model, struct names *names, struct setting **settings)
+{
+    size_t total = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass && !(*settings = malloc((total + 1) * sizeof **settings)))
+            return false;
+        for (size_t k = 0, from = 0; pass && k < names->n; from += names->list[k++].n)
+            names->list[k].settings = *settings + from;
+        for (size_t i = 0; i < model->n; i++)
+            for (size_t j = 0; j < model->trials[i].n_params; j++) {
+                const struct lineage_param *param = &model->trials[i].params[j];
+                if (!is_collected(&model->trials[i], param))
+                    continue;
+                struct named *named = find_name(names, param->name);
+                if (!named)
+                    return false;
+                if (pass)
+                    named->settings[named->at++] = (struct setting){param->text, param->value, i};
+                else
+                    total++, named->n++;
+            }
+    }
+    return true;
 }
 
 bool axes_find(struct model *model)
 {
-    size_t n = collect(model, NULL);
-    struct setting *settings = malloc((n + 1) * sizeof *settings);
-    bool ok = settings != NULL;
-    if (ok) {
-        collect(model, settings);
-        qsort(settings, n, sizeof *settings, by_name);
-    }
-    for (size_t i = 0, end; ok && i < n; i = end) {
+    struct names names = {0};
+    struct setting *settings = NULL;
+    bool ok = collect(model, &names, &settings);
+    for (size_t i = 0; ok && i < names.n; i++) {
         struct model_axis axis;
-        for (end = i + 1; end < n && strcmp(settings[end].name, settings[i].name) == 0;)
-            end++;
-        ok = add_axis(&axis, model->n, settings + i, end - i);
+        ok = add_axis(&axis, model->n, &names.list[i]);
         axis.seed = lineage_param_is_seed(axis.name, lineage_store_seeds(model->store));
         if (ok && axis.n)
             place_axis(model, &axis);
@@ -182,6 +222,7 @@ bool axes_find(struct model *model)
     }
     while (model->n_axes < model->n_columns && model->n_axes < MODEL_AXES && is_pictured(&model->axes[model->n_axes]))
         model->n_axes++;
+    free(names.list);
     free(settings);
     return ok;
 }
@@ -245,6 +286,18 @@ static double spread_of(const struct classed *c, double *mean)
     return total;
 }
 
+static void count_classes(const struct classed *c, double *sum, size_t *count)
+{
+    for (size_t k = 0; k < IMPORTANCE_CLASSES; k++) {
+        sum[k] = 0;
+        count[k] = 0;
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        sum[c->class[i]] += c->score[i];
+        count[c->class[i]]++;
+    }
+}
+
 /* 1 - (n-1)/(n-k) SSW/SST, from the sums and sizes of the classes */
 static double epsilon_squared(const struct classed *c, const double *sum, const size_t *count, double mean, double total)
 {
@@ -267,26 +320,53 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* A permutation test instead of an F table, because scores with crashes near 0 are far from normal. Shuffling in place
- * is safe: it only destroys the pairing, and the share was computed before. */
-static double chance_of(struct classed *c, const size_t *count, double mean, double total)
+static size_t random_below(uint64_t *state, size_t n)
 {
-    double shares[SHUFFLES];
+    return (size_t)((next_random(state) >> 32) * n >> 32); /* a division takes most of the time of a shuffle */
+}
+
+static void swap_scores(struct classed *c, size_t i, size_t j)
+{
+    const double held = c->score[i];
+    c->score[i] = c->score[j];
+    c->score[j] = held;
+}
+
+/* Moves a random sample of SHUFFLED trials to the front, and leaves the others out. */
+static void thin(struct classed *c, uint64_t *state)
+{
+    for (size_t i = 0; i < SHUFFLED && c->n > SHUFFLED; i++) {
+        const size_t j = i + random_below(state, c->n - i), held = c->class[i];
+        swap_scores(c, i, j);
+        c->class[i] = c->class[j];
+        c->class[j] = held;
+    }
+    c->n = c->n < SHUFFLED ? c->n : SHUFFLED;
+}
+
+/* A permutation test instead of an F table, because scores with crashes near 0 are far from normal. Shuffling in place
+ * is safe: it only destroys the pairing, and the share was computed before. Chance falls as 1 / (n - k), so that of many trials is
+ * computed from a sample of them. */
+static double chance_of(struct classed *c)
+{
+    double shares[SHUFFLES], sums[IMPORTANCE_CLASSES], mean;
+    size_t count[IMPORTANCE_CLASSES];
+    const size_t all = c->n;
     uint64_t state = 88172645463325252u;
+    thin(c, &state);
+    count_classes(c, sums, count);
+    const double total = spread_of(c, &mean);
     for (int s = 0; s < SHUFFLES; s++) {
         double sum[IMPORTANCE_CLASSES] = {0};
         for (size_t i = c->n - 1; i > 0; i--) {
-            size_t j = (size_t)((next_random(&state) >> 32) * (i + 1) >> 32); /* a division takes most of the time of a shuffle */
-            double held = c->score[i];
-            c->score[i] = c->score[j];
-            c->score[j] = held;
+            swap_scores(c, i, random_below(&state, i + 1));
             sum[c->class[i]] += c->score[i]; /* nothing moves it any more */
         }
         sum[c->class[0]] += c->score[0];
         shares[s] = epsilon_squared(c, sum, count, mean, total);
     }
     qsort(shares, SHUFFLES, sizeof *shares, cli_by_number);
-    return shares[SHUFFLES * 95 / 100];
+    return shares[SHUFFLES * 95 / 100] * (double)(c->n - c->classes) / (double)(all - c->classes);
 }
 
 /* Bins without a measured trial are not counted. */
@@ -321,15 +401,12 @@ bool axis_importance(struct axis_importance *out, const struct model *model, con
     out->classes = c.classes;
     /* Otherwise n - k is 0 or almost 0, and the share is meaningless. */
     if (ok && c.classes > 1 && c.n > c.classes + 1) {
-        double sum[IMPORTANCE_CLASSES] = {0}, mean;
-        size_t count[IMPORTANCE_CLASSES] = {0};
-        for (size_t i = 0; i < c.n; i++) {
-            sum[c.class[i]] += c.score[i];
-            count[c.class[i]]++;
-        }
+        double sum[IMPORTANCE_CLASSES], mean;
+        size_t count[IMPORTANCE_CLASSES];
+        count_classes(&c, sum, count);
         const double total = spread_of(&c, &mean), share = epsilon_squared(&c, sum, count, mean, total);
         out->share = (struct lineage_number){isfinite(share), share};
-        out->chance = out->share.present ? chance_of(&c, count, mean, total) : 0;
+        out->chance = out->share.present ? chance_of(&c) : 0;
     }
     free(c.score);
     free(c.class);

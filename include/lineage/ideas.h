@@ -220,12 +220,15 @@ struct lineage_novelty_claim {
 struct lineage_novelty_list {
     struct lineage_novelty_claim *items; /* by trial, then in the order of the text */
     size_t n;
+    size_t unread; /* trials before those of the limit, whose texts were not read */
     void *memory;
 };
 
-/* Finds all claims of novelty in the set, or the claims in the text of a trial that has not been run yet. */
+/* Finds the claims of novelty of the set's newest trials until there are `newest` of them (0: all; each is compared with all
+ * earlier trials), or the claims in the text of a trial that has not been run yet. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list,
-                                                                       struct lineage_ideas *ideas, struct lineage_error *err);
+                                                                       struct lineage_ideas *ideas, size_t newest,
+                                                                       struct lineage_error *err);
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
                                                                             struct lineage_ideas *ideas, const char *text,
                                                                             struct lineage_error *err);

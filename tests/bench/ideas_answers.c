@@ -110,7 +110,7 @@ static json_t *claims_json(struct lineage_ideas *ideas)
     struct lineage_novelty_list claims;
     struct lineage_error err;
     json_t *list = json_array();
-    if (lineage_ideas_claims(&claims, ideas, &err) != LINEAGE_OK)
+    if (lineage_ideas_claims(&claims, ideas, 0, &err) != LINEAGE_OK)
         return list;
     for (size_t i = 0; i < claims.n; i++)
         json_array_append_new(list,

@@ -44,6 +44,10 @@ must_run claims --format json
 must_equal '1 003 ["001"]' "$(json '#') $(json 0.exp_id) $(json 0.counter | tr -d ' \n')"
 must_run claims
 must_have out '001 discard'
+must_lack err 'looked up'
+run claims --limit 1
+must_exit 0
+must_have err 'looked up the newest 1; '
 must_equal "$before" "$(cksum results.tsv)" 'the log is not written to'
 
 # ---- a long log: trials are found by their rarest words ----

@@ -282,6 +282,12 @@ must_exit 0
 must_have err 'open: mean'
 must_run settings -C again --format tsv
 must_equal "x=2 001 4" "$(grep '^x=2' out | cut -f 1-3 | tr '\t' ' ')"
+run settings -C again --limit 1
+must_exit 0
+must_equal 2 "$(wc -l <out)" 'a heading and one setting'
+must_have err '1 more setting is not listed; `--limit 0` lists all'
+must_run settings -C again --limit 0
+must_equal '3 ' "$(wc -l <out) $(cat err)"
 must_have again/lineage.json '"noise_runs": 4'
 must_run show -C again 002 --format json
 must_equal '3.0 discard' "$(json score) $(json status)" # seeds 8, 9 and 10

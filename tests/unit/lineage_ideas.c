@@ -598,7 +598,7 @@ static void false_claims_are_named_with_the_trials_that_refute_them(void **state
     add(ideas, "003", "Lower mixup_alpha from 0.2 to 0.1", "mixup_alpha has never been varied in our run.");
     add(ideas, "004", "Replace the first layer by a strided one", "The model never saw such images.");
     settle(ideas);
-    assert_int_equal(lineage_ideas_claims(&claims, ideas, &err), LINEAGE_OK);
+    assert_int_equal(lineage_ideas_claims(&claims, ideas, 0, &err), LINEAGE_OK);
     assert_int_equal(claims.n, 2);
     assert_int_equal(claims.items[0].trial, 2);
     assert_int_equal(claims.items[0].n_counter, 0);
@@ -606,6 +606,13 @@ static void false_claims_are_named_with_the_trials_that_refute_them(void **state
     assert_int_equal(claims.items[1].n_counter, 1);
     assert_int_equal(claims.items[1].counter[0], 1);
     assert_non_null(strstr(claims.items[1].claim, "never been varied"));
+    assert_int_equal(claims.unread, 0);
+    lineage_novelty_release(&claims);
+    assert_int_equal(lineage_ideas_claims(&claims, ideas, 1, &err), LINEAGE_OK);
+    assert_int_equal(claims.n, 1);
+    assert_int_equal(claims.items[0].trial, 3);
+    assert_int_equal(claims.items[0].n_counter, 1);
+    assert_int_equal(claims.unread, 3);
     lineage_novelty_release(&claims);
     assert_int_equal(lineage_ideas_claims_text(&claims, ideas, "Lower entropy_coef to 0.005, untouched in 4 trials", &err),
                      LINEAGE_OK);
@@ -664,7 +671,7 @@ static void hostile_texts_are_cheap_and_harmless(void **state)
         assert_true(lineage_ideas_get(ideas, 1)->n_cites <= LINEAGE_IDEAS_CITES);
         assert_int_equal(lineage_ideas_similar(&list, ideas, 1, false, 5, &err), LINEAGE_OK);
         lineage_similar_release(&list);
-        assert_int_equal(lineage_ideas_claims(&claims, ideas, &err), LINEAGE_OK);
+        assert_int_equal(lineage_ideas_claims(&claims, ideas, 0, &err), LINEAGE_OK);
         lineage_novelty_release(&claims);
         lineage_ideas_release(ideas);
     }
@@ -693,7 +700,7 @@ static void any_bytes_are_accepted(void **state)
     settle(ideas);
     struct lineage_novelty_list claims;
     struct lineage_error err;
-    assert_int_equal(lineage_ideas_claims(&claims, ideas, &err), LINEAGE_OK);
+    assert_int_equal(lineage_ideas_claims(&claims, ideas, 0, &err), LINEAGE_OK);
     lineage_novelty_release(&claims);
     lineage_ideas_release(ideas);
 }

@@ -46,8 +46,10 @@ const char *lineage_param_canonical(const char *name)
 /* Bytes of the Greek letter that text begins with, if that letter is an alias and more text follows; else 0. */
 static size_t param_alias_greek(const char *text, size_t length)
 {
+    if (length <= GREEK || !(text[0] & 0x80))
+        return 0;
     for (size_t i = 0; i < N_GREEK; i++)
-        if (length > GREEK && memcmp(text, aliases[i].alias, GREEK) == 0)
+        if (memcmp(text, aliases[i].alias, GREEK) == 0)
             return GREEK;
     return 0;
 }
@@ -212,6 +214,8 @@ static bool is(struct span s, const char *word)
 /* For `WORD key=number key=number ...`: if the piece begins with WORD, moves *s to the text after it. */
 static bool begins_with(struct span *s, const char *word)
 {
+    if (!s->length || s->text[0] != word[0])
+        return false;
     size_t n = strlen(word);
     if (s->length <= n || memcmp(s->text, word, n) != 0 || !is_blank(s->text[n]))
         return false;
@@ -487,7 +491,10 @@ static bool keep_last(struct notes_builder *b, struct found_param *found, size_t
 {
     struct lineage_param *kept = arena_alloc(b->arena, n_found, sizeof *kept);
     size_t n = 0;
-    if (n_found)
+    size_t sorted = 1; /* a writer of this program sorts them */
+    while (sorted < n_found && by_name(&found[sorted - 1], &found[sorted]) < 0)
+        sorted++;
+    if (sorted < n_found)
         qsort(found, n_found, sizeof *found, by_name);
     for (size_t i = 0; kept && i < n_found; i++)
         if (i + 1 == n_found || strcmp(found[i].param.name, found[i + 1].param.name) != 0)

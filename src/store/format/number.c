@@ -390,27 +390,33 @@ static double convert(const char *text, size_t length)
     return strtod(copy, NULL);
 }
 
-/* Up to 15 digits without exponent are exact in a double: digits / 10^k is correctly rounded.
+/* Up to 15 digits are exact in a double, and so are powers of ten up to 1e22: one multiplication or division rounds once.
  * Nearly all cells are such numbers, and reading a large log is mostly reading numbers. */
 static bool convert_short(double *value, const char *text, size_t length)
 {
-    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    enum { LARGEST = sizeof powers / sizeof *powers - 1 };
     long long whole = 0;
-    size_t i = text[0] == '+' || text[0] == '-', point = length;
-    if (length - i > 16)
-        return false;
-    for (size_t at = i; at < length; at++) {
-        if (text[at] == '.')
-            point = at;
-        else if (text[at] < '0' || text[at] > '9')
+    long exponent = 0;
+    bool fraction = false;
+    size_t at = text[0] == '+' || text[0] == '-';
+    for (const size_t end = at + 16; at < length && (text[at] | 0x20) != 'e'; at++) {
+        if (at == end)
             return false;
-        else
-            whole = whole * 10 + (text[at] - '0');
+        if (text[at] == '.') {
+            fraction = true;
+            continue;
+        }
+        if (text[at] < '0' || text[at] > '9')
+            return false;
+        whole = whole * 10 + (text[at] - '0');
+        exponent -= fraction;
     }
-    size_t places = point == length ? 0 : length - point - 1;
-    if (whole > 999999999999999)
+    exponent += written_exponent(text + at, length - at);
+    if (whole > 999999999999999 || exponent < -LARGEST || exponent > LARGEST)
         return false;
-    double magnitude = (double)whole / powers[places];
+    const double magnitude = exponent < 0 ? (double)whole / powers[-exponent] : (double)whole * powers[exponent];
     *value = text[0] == '-' ? -magnitude : magnitude;
     return true;
 }

@@ -221,15 +221,38 @@ static enum lineage_status finish(struct lineage_novelty_list *list, struct clai
     return store_no_memory(err);
 }
 
-enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
+static void reverse(struct lineage_novelty_claim *items, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i++, n--) {
+        const struct lineage_novelty_claim held = items[i];
+        items[i] = items[n - 1];
+        items[n - 1] = held;
+    }
+}
+
+/* From the newest trial first to the order of the log; the claims of one trial stay in theirs. */
+static void into_order(struct lineage_novelty_claim *items, size_t n)
+{
+    reverse(items, n);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && items[end].trial == items[i].trial;)
+            end++;
+        reverse(items + i, end - i);
+    }
+}
+
+enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, struct lineage_ideas *ideas, size_t newest,
                                          struct lineage_error *err)
 {
     *list = (struct lineage_novelty_list){0};
     struct claims claims = {
         .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     bool ok = claims.arena && claims.pairs && ideas->settled;
-    for (size_t i = 0; ok && i < ideas->n; i++)
-        ok = read_claims(&claims, i, &ideas->rows[i], i, i);
+    size_t left = ideas->n;
+    for (; ok && left && (!newest || claims.n < newest); left--)
+        ok = read_claims(&claims, left - 1, &ideas->rows[left - 1], left - 1, left - 1);
+    list->unread = left;
+    into_order(claims.items, claims.n);
     return finish(list, &claims, ok, err);
 }
 

@@ -22,6 +22,8 @@ struct tree {
     void *context;
     bool stopped;
     struct waiting *waiting;
+    struct buf parent;    /* the parent that was looked up last, and its seq: children of one parent are mostly neighbours */
+    int64_t parent_found; /* 0: no row has this id */
 };
 
 /* Trials that the walk has reached and the visitor has not seen: they are loaded together. */
@@ -46,19 +48,29 @@ static void hang(struct tree *tree, uint32_t child, uint32_t parent)
     above->n_children++;
 }
 
+static enum lineage_status find_parent(struct tree *tree, const char *id, struct lineage_error *err)
+{
+    if (tree->parent.length && strcmp(tree->parent.data, id) == 0)
+        return LINEAGE_OK;
+    tree->parent_found = 0;
+    buf_reset(&tree->parent);
+    enum lineage_status status = mirror_find(tree->store->mirror, id, &tree->parent_found, err);
+    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+        buf_add(&tree->parent, id, strlen(id) + 1);
+    return tree->parent.failed ? store_no_memory(err) : status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 /* A parent may be anywhere in the log, even after its child. So the links are made in a separate pass, before the first
  * row is shown. */
 static enum lineage_status link_one(void *context, int64_t seq, const char *parent, struct lineage_error *err)
 {
     struct tree *tree = context;
-    int64_t found = 0;
-    enum lineage_status status = LINEAGE_ENOTFOUND;
     if (seq < 1 || (size_t)seq > tree->n)
         return LINEAGE_OK; /* the row was added after the nodes were counted */
-    if (parent[0])
-        status = mirror_find(tree->store->mirror, parent, &found, err);
-    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+    enum lineage_status status = parent[0] ? find_parent(tree, parent, err) : LINEAGE_OK;
+    if (status != LINEAGE_OK)
         return status;
+    int64_t found = parent[0] ? tree->parent_found : 0;
     if (found < 0 || (size_t)found > tree->n)
         found = 0; /* the parent was added later too */
     tree->nodes[seq].missing = parent[0] && !found;
@@ -129,6 +141,7 @@ static enum lineage_status link_all(void *question, struct lineage_error *err)
     if (status != LINEAGE_OK)
         return status;
     free(tree->nodes);
+    buf_reset(&tree->parent);
     tree->n = (size_t)mirror_position(tree->store->mirror)->rows + 1; /* plus one for a provisional row */
     tree->nodes = calloc(tree->n + 1, sizeof *tree->nodes);
     if (!tree->nodes)
@@ -161,5 +174,6 @@ enum lineage_status lineage_tree_walk(struct lineage_store *store,
     arena_release(&tree.waiting->rows.arena);
     free(tree.waiting);
     free(tree.nodes);
+    buf_release(&tree.parent);
     return status;
 }
