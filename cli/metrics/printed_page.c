@@ -101,7 +101,7 @@ bool printed_page_is_source(struct printed_page *page, const char *line, size_t 
 
 struct cells {
     size_t n;     /* without empty cells in the end */
-    size_t empty; /* of which there are at most so many */
+    size_t empty; /* upper bound of their number */
     bool edge;    /* a vertical line is in front of the first one */
     struct {
         size_t at, length;   /* bytes of the line, without blanks around them */

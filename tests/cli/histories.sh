@@ -353,7 +353,7 @@ new frame3 lower
 run import -C frame3 "$real/mlflow-3.17.csv" --metric val_loss
 must_have out '4 runs imported: 2 keep, 1 crash, 1 harness_abort'
 must_equal 'slow keep 0.25 0.071 lr=0.01; opt=adam; metrics acc=0.8' "$(cells frame3 7,9,10,14,17 | sed -n 2p)"
-# A run that only groups others is no trial, in the table as in the database; W&B's own columns are no settings; NNI 3.0's export.
+# From the table, too, a run that only groups others gets no row. Columns of W&B itself are left out. NNI 3.0's export is read.
 printf 'run_id,experiment_id,status,artifact_uri,start_time,metrics.val_loss,metrics.best,params.lr,tags.mlflow.parentRunId\na1,1,FINISHED,/a,2026-11-30 19:50:19,0.25,,0.1,b2\nb2,1,FINISHED,/a,2026-11-30 19:50:18,,0.25,,\nc3,1,FINISHED,/a,2026-11-30 19:50:17,,0.3,0.2,\n' >nested.csv
 new of-mlflow lower
 run import -C of-mlflow nested.csv --metric val_loss
