@@ -45,8 +45,7 @@ static void set_tag(json_t *run, const char *name, const char *value)
         history_set_text(run, "nested", value);
 }
 
-/* A run that others name as their parent, as searches of scikit-learn and loops over settings make it. */
-static void mark_groups(json_t *history)
+void history_mark_groups(json_t *history)
 {
     json_t *runs = json_object_get(history, "runs"), *parents = json_object(), *run;
     size_t i;
@@ -278,7 +277,7 @@ json_t *read_mlflow(const char *path, const struct history_options *options, cha
         good = history_fail(why, "%.150s has no experiment%s%.60s with runs%s%.200s", path, e.wanted ? " " : "",
                             e.wanted ? e.wanted : "", e.names[0] ? ", but: " : "", e.names);
     good = good && each_dir(e.chosen, visit_run, e.history, why);
-    mark_groups(e.history);
+    history_mark_groups(e.history);
     return history_done(e.history, NULL, NULL, good);
 }
 
@@ -357,6 +356,6 @@ json_t *read_mlflow_database(const char *path, const struct history_options *opt
                      "SELECT run_uuid, key, value, step, is_nan FROM metrics ORDER BY run_uuid, key, step, timestamp, value",
                      take_metric, why) &&
            read_rows(index, db, path, "SELECT run_uuid, key, value FROM tags", take_tag, why);
-    mark_groups(history);
+    history_mark_groups(history);
     return history_done(history, index, db, good);
 }

@@ -103,6 +103,10 @@ static const struct {
              {"mean_staleness_steps", MEASURE},
              {"elapsed_min", MEASURE},
              {"tokens_used", MEASURE},
+             {"_runtime", SKIP}, /* of W&B */
+             {"_timestamp", SKIP},
+             {"_step", SKIP},
+             {"_wandb", SKIP},
              {"user", SKIP},
              {"tags", SKIP},
              {"sweep", SKIP},
@@ -142,6 +146,8 @@ static const struct {
              {"hardware_fingerprint", SKIP},
              {"comparable", SKIP},
              {"non_comparable_reason", SKIP}};
+
+#define MLFLOW_PARENT "tags.mlflow.parentRunId"
 
 struct table {
     json_t *history;
@@ -195,10 +201,11 @@ static bool is_benchmark(const struct table *t)
 }
 
 /* The settings of Optuna are params_NAME, those of Ray config/NAME, those of mlparty parameters.NAME, those of MLflow
- * params.NAME, and what Nevergrad adds #NAME. */
+ * params.NAME, those of NNI parameter.NAME, and what Nevergrad adds #NAME. */
 static const char *bare_name(const struct table *t, const char *column)
 {
-    static const char *const prefixes[] = {"params_", "config/", "parameters.", "result.metrics.", "params.", "metrics.", "#"};
+    static const char *const prefixes[] = {"params_",         "config/", "parameters.", "parameter.",
+                                           "result.metrics.", "params.", "metrics.",    "#"};
     const char *own = is_search(t) ? "param_" : is_benchmark(t) ? "stats." : "";
     if (*own && begins_with(column, own))
         return column + strlen(own);
@@ -257,6 +264,11 @@ static enum role usual_role(const struct table *t, const char *column)
         return SKIP;
     if (has_column(t, "st_status") && begins_with(column, "st_")) /* of Syne Tune */
         return strcmp(column, "st_status") == 0 ? STATE : SKIP;
+    if (has_column(t, "trialJobId")) /* of NNI: `nnictl experiment export`, as CSV with `reward` and as JSON with `value` */
+        return strcmp(column, "trialJobId") == 0                               ? KEY
+               : strcmp(column, "reward") == 0 || strcmp(column, "value") == 0 ? METRIC
+               : strcmp(column, "intermediate") == 0                           ? SKIP
+                                                                               : PARAM;
     if (has_column(t, "#uid") && (strchr(column, '#') || strstr(column, ".indices"))) /* of Nevergrad */
         return strcmp(column, "#loss") == 0 ? METRIC : strcmp(column, "#uid") == 0 ? KEY : SKIP;
     if (has_column(t, "artifact_uri") && strchr(column, '.')) /* search_runs of MLflow */
@@ -559,6 +571,15 @@ static void take_key(struct table *t, const char *text)
     t->run_has_key = t->run_has_key || *text;
 }
 
+/* The run that groups this one, by its key: both have the same experiment. */
+static void take_parent(struct table *t, const char *text)
+{
+    const char *key = json_string_value(json_object_get(t->run, "key")), *experiment = key ? strchr(key, '/') : NULL;
+    char parent[256];
+    snprintf(parent, sizeof parent, "%.120s%.120s", text, experiment ? experiment : "");
+    history_set_text(t->run, "nested", parent);
+}
+
 static void take_setting(json_t *run, const char *name, const char *text)
 {
     json_t *object = object_of(text);
@@ -587,7 +608,10 @@ static void take_cell(struct table *t, enum role role, const char *column, const
     case MEASURE: take_number(t, bare_name(t, column), text); break;
     case METRIC_NAME: snprintf(t->metric_name, sizeof t->metric_name, "%s", text); break;
     case METRIC_VALUE: snprintf(t->metric_value, sizeof t->metric_value, "%s", text); break;
-    case SKIP: break;
+    case SKIP:
+        if (strcmp(column, MLFLOW_PARENT) == 0 && *text)
+            take_parent(t, text);
+        break;
     }
 }
 
@@ -1083,6 +1107,7 @@ static json_t *read_any(const char *path, const struct history_options *options,
     if (!t.failed && !json_array_size(json_object_get(t.history, "runs")))
         fail(&t, "the table has no line of a run", "");
     t.failed = t.failed || !join_steps(&t) || t.unscored;
+    history_mark_groups(t.history);
     for (size_t i = 0; i < t.n_columns; i++)
         free(t.columns[i]);
     free(t.columns);

@@ -55,6 +55,9 @@ void history_add_point_at(json_t *run, const char *name, double step, double val
 /* Removes the points from that step on: a run that restarts from a checkpoint writes them again. */
 void history_drop_points(json_t *run, int64_t from);
 
+/* Marks the runs that others name as their parent (`nested`), as searches of scikit-learn and loops over settings make them in MLflow. */
+void history_mark_groups(json_t *history);
+
 /* Adds one to the count of what was left out of the history for that reason. */
 void history_leave_out(json_t *history, const char *reason);
 

@@ -98,7 +98,7 @@ static size_t prefix_length(const char *line)
     } else if (word > blanks && begins(line + word + strspn(line + word, " "), "| ")) {
         end = blanks ? NULL : line + word + strspn(line + word, " ") + 1;
     } else if (word > blanks && strspn(line + blanks, "0123456789") == word - blanks && begins(line + word, ": ")) {
-        end = line + word + 1;
+        end = blanks && word > 3 ? NULL : line + word + 1; /* Rust numbers frames and causes with a width of four and more */
     }
     size_t n = end ? (size_t)(end - line) : 0;
     return n < PREFIX_MAX ? n : 0;
@@ -326,9 +326,9 @@ static bool went_on_without(const struct lines *lines, size_t i)
 /* Code of the language or of an installed package, in which a user's mistake shows up but was not made. */
 static bool is_of_library(const char *path, size_t n)
 {
-    static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python",  "<frozen",
-                                            "node:internal",  "node_modules/",  "/rustc/",      "/usr/local/go/",
-                                            "/usr/lib/go",    ".pyx",           "/bin/torchrun"};
+    static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python",   "<frozen",
+                                            "node:internal",  "node_modules/",  "/rustc/",       "/usr/local/go/",
+                                            "/usr/lib/go",    ".pyx",           "/bin/torchrun", ".cargo/registry/"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (memmem(path, n, libraries[i], strlen(libraries[i])))
             return true;
@@ -667,13 +667,33 @@ static void place_below(struct found *found, const struct lines *lines, size_t i
             return;
 }
 
-/* The last `Caused by: ` below a report, which Java writes, or `[cause]: ` of Node. */
-static void add_cause(struct found *found, const struct lines *lines, size_t i)
+/* The text behind the number of an error in a chain, `1: No such file or directory`. */
+static const char *unnumbered(const char *line)
+{
+    const size_t digits = strspn(line, "0123456789");
+    return digits && begins(line + digits, ": ") ? line + digits + 2 : line;
+}
+
+/* The last error of the chain that begins at line i, as anyhow and eyre write it in Rust; a single one has no number. NULL: none. */
+static const char *last_of_chain(const struct lines *lines, size_t i)
 {
     const char *last = NULL;
+    for (; i < lines->n && lines->at[i][0] == ' ' && (!last || unnumbered(unindented(lines->at[i])) > unindented(lines->at[i]));
+         i++)
+        last = unnumbered(unindented(lines->at[i]));
+    return last;
+}
+
+/* The last cause below a report: `Caused by: ` of Java, `[cause]: ` of Node, a chain of Rust. */
+static void add_cause(struct found *found, const struct lines *lines, size_t i)
+{
+    const bool alone = begins(lines->at[i], "Error:") && !lines->at[i][6 + strspn(lines->at[i] + 6, " ")]; /* of eyre */
+    const char *last = alone ? last_of_chain(lines, i + 1) : NULL;
+    last = last && strstr(found->what, last) ? NULL : last;
     for (; i < lines->n; i++) {
         const char *line = unindented(lines->at[i]);
         last = begins(line, "Caused by: ") ? line + 11 : begins(line, "[cause]: ") ? line + 9 : last;
+        last = strcmp(line, "Caused by:") == 0 && last_of_chain(lines, i + 1) ? last_of_chain(lines, i + 1) : last;
     }
     if (last)
         add_what(found, ", caused by ", last);
@@ -695,6 +715,7 @@ static bool find_headline(struct found *found, const struct lines *lines)
                  {"Error in ", true},
                  {"Error: ", true},
                  {"fatal error: ", true},
+                 {"fatal runtime error: ", true}, /* of Rust */
                  {"Fatal error: ", true},
                  {"FATAL ERROR: ", true},
                  {"Fatal Python error: ", true},
@@ -735,7 +756,7 @@ static bool find_headline(struct found *found, const struct lines *lines)
             if (begins(below, "what():"))
                 add_what(found, ": ", below + 7);
             else if ((line[n - 1] == ':' || line[n - 1] == ' ') && lines->at[i + 1 < lines->n ? i + 1 : i][0] == ' ')
-                add_what(found, ": ", below);
+                add_what(found, ": ", unnumbered(below));
             found->line = i;
             found->dies = begins(line, "panic: ") || begins(line, "Exception in thread ");
             if (!begins(line, "memory allocation of "))
@@ -965,6 +986,8 @@ static bool find_launcher(struct found *found, const struct lines *lines)
         bool killed = shell && (strstr(shell, " Killed ") || strstr(shell, "Segmentation fault") || strstr(shell, " Aborted "));
         for (const char *const *word = words; !killed && *word; word++)
             killed = strstr(line, *word) && (named_signal(line) || strstr(line, "return code"));
+        killed = killed || (begins(line, "setsid: child ") && strstr(line, "did not exit normally")) ||
+                 (begins(line, "srun: error: ") && strstr(line, ": Killed"));
         if (!killed)
             continue;
         put_what(found, line);
@@ -1165,7 +1188,8 @@ static bool find_line(struct found *found, const struct lines *lines)
         size_t name = strcspn(line, ":");
         bool named = line[name] == ':' && name >= 5 && name < 60 && !memchr(line, ' ', name) &&
                      (strncasecmp(line + name - 5, "error", 5) == 0 || strncasecmp(line, "fatal", 5) == 0);
-        named = named || (says_syntax_error(line) && !is_warning(line, NULL));
+        named = (named && !begins(line, "error: called from")) /* of Octave, behind the error */
+                || (says_syntax_error(line) && !is_warning(line, NULL));
         for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
             named = strstr(line, parts[k]) != NULL;
         const char *words = cli_cause_words(line, &cause, &lacks);
@@ -1331,24 +1355,36 @@ static void read_sources(struct found *found, const struct lines *lines, struct 
         of_source(part, lines, of);
 }
 
-/* A message may name its cause in a later line: its words are added, up to a quote or the end of the line. */
-static void look_below(struct found *found, const struct lines *lines, struct trial_outcome *outcome)
+/* Adds the words with which line i names memory or the disk, up to a quote or the end of the line. Returns whether it does. */
+static bool add_words(struct found *found, const struct lines *lines, struct trial_outcome *outcome, size_t i)
 {
     enum lineage_cause cause;
     bool lacks;
-    for (size_t i = found->line + 1; i < lines->n && i < found->line + BELOW_MAX && !is_header(lines->at[i]); i++) {
-        const char *at = cli_cause_words(lines->at[i], &cause, &lacks),
-                   *quote = at ? strstr(lines->at[i], "error message = '") : NULL;
-        if (!at || (cause != LINEAGE_CAUSE_MEMORY && cause != LINEAGE_CAUSE_DISK))
-            continue;
-        char words[WHAT_MAX];
-        at = quote ? quote + 17 : at;
-        snprintf(words, sizeof words, "%.*s", (int)strcspn(at, "',(|"), at);
-        add_what(found, ", ", words);
-        outcome->cause = cause;
-        outcome->lacks = lacks;
-        return;
-    }
+    char words[WHAT_MAX];
+    const char *at = cli_cause_words(lines->at[i], &cause, &lacks),
+               *quote = at ? strstr(lines->at[i], "error message = '") : NULL;
+    if (!at || (cause != LINEAGE_CAUSE_MEMORY && cause != LINEAGE_CAUSE_DISK) ||
+        (i < found->line && (is_warning(lines->at[i], at) || says_it_goes_on(lines->at[i]))))
+        return false;
+    at = quote ? quote + 17 : at;
+    snprintf(words, sizeof words, "%.*s", (int)strcspn(at, "',(|"), at);
+    add_what(found, ", ", words);
+    outcome->cause = cause;
+    outcome->lacks = lacks;
+    return true;
+}
+
+/*
+ * A message may name its cause in a later line, and what a program could not do in the end, `error: failed to load model`, follows from what
+ * is just above: `cudaMalloc failed: out of memory`.
+ */
+static void look_around(struct found *found, const struct lines *lines, struct trial_outcome *outcome)
+{
+    bool found_it = false;
+    for (size_t i = found->line + 1; !found_it && i < lines->n && i < found->line + BELOW_MAX && !is_header(lines->at[i]); i++)
+        found_it = add_words(found, lines, outcome, i);
+    for (size_t i = found->line; found->strength == A_LINE && !found_it && i-- > 0 && found->line - i < 3 && !lines->progress[i];)
+        found_it = add_words(found, lines, outcome, i);
 }
 
 /*
@@ -1373,9 +1409,9 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     struct found later;
     outcome->cause = found->cause;
     bool named = cli_cause_words(found->what, &outcome->cause, &outcome->lacks) || found->cause;
-    for (size_t i = found->line; !named && found->strength == A_REPORT && i < lines->n; i++) { /* what was cut from the text */
+    for (size_t i = found->line; !named && i < lines->n; i++) { /* what was cut from the text */
         named = cli_cause_words(lines->at[i], &outcome->cause, &outcome->lacks);
-        if (!ends_with_colon(lines->at[i]))
+        if (found->strength != A_REPORT || !ends_with_colon(lines->at[i]))
             break;
     }
     if (found->strength == A_REPORT && (!named || outcome->lacks) && is_overruled(&later, found, lines)) {
@@ -1383,7 +1419,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->lacks = false;
         cli_cause_words(found->what, &outcome->cause, &outcome->lacks);
     } else if (!named || outcome->cause == LINEAGE_CAUSE_DISK) {
-        look_below(found, lines, outcome);
+        look_around(found, lines, outcome);
     }
     if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
         (outcome->exit_status == 127 && strstr(found->what, "No such file")) ||

@@ -82,6 +82,10 @@ static const struct {
       "Address already in use",
       "EADDRINUSE",
       "Failed to spawn",
+      "executable file not found in $PATH",
+      "slurmstepd: error: execve(): ",
+      "did not resolve to an alias", /* Podman's name of an image */
+      "could not find pixi.toml",
       "No interpreter found",
       "No solution found when",
       "can't open file '",
@@ -124,6 +128,7 @@ static const struct {
       "OutOfResources",
       "out of memory",
       "bad_alloc",
+      "bad allocation",
       "allocate memory",
       "OUT_OF_MEMORY",
       "RESOURCE_EXHAUSTED",
@@ -147,6 +152,10 @@ static const struct {
       "insufficient shared memory",
       "No available memory",
       "memory limit exceeded",
+      "exceeding memory limits", /* of Spark, beside YARN's */
+      "beyond physical memory limits",
+      "TERM_MEMLIMIT",
+      "mem #kb exceeded limit", /* PBS: mem, vmem, pmem */
       "exceeded memory limit",
       "malloc of size",
       "memory exhausted",
@@ -251,11 +260,11 @@ static const struct {
       "nan encountered",
       "found invalid values:",
       "encountered nan"}},
-    {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
     {LINEAGE_CAUSE_TIME,
      false,
      {"DUE TO TIME LIMIT", "TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU",
-      "CPU time limit"}},
+      "CPU time limit", "TERM_RUNLIMIT"}},
+    {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 

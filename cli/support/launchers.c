@@ -66,6 +66,8 @@ static const char *leaving_launcher(const char *const *words, const char *dir)
            : strcmp(name, "accelerate") == 0 && strcmp(next, "launch") == 0 ? "accelerate launch"
            : strcmp(name, "just") == 0                                      ? "just"
            : strcmp(name, "xargs") == 0                                     ? "xargs"
+           : strcmp(name, "setsid") == 0                                    ? "setsid"
+           : strcmp(name, "unbuffer") == 0                                  ? "unbuffer"
                                                                             : NULL;
 }
 

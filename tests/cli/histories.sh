@@ -353,6 +353,24 @@ new frame3 lower
 run import -C frame3 "$real/mlflow-3.17.csv" --metric val_loss
 must_have out '4 runs imported: 2 keep, 1 crash, 1 harness_abort'
 must_equal 'slow keep 0.25 0.071 lr=0.01; opt=adam; metrics acc=0.8' "$(cells frame3 7,9,10,14,17 | sed -n 2p)"
+# From the table, too, a run that only groups others gets no row. Columns of W&B itself are left out. NNI 3.0's export is read.
+printf 'run_id,experiment_id,status,artifact_uri,start_time,metrics.val_loss,metrics.best,params.lr,tags.mlflow.parentRunId\na1,1,FINISHED,/a,2026-11-30 19:50:19,0.25,,0.1,b2\nb2,1,FINISHED,/a,2026-11-30 19:50:18,,0.25,,\nc3,1,FINISHED,/a,2026-11-30 19:50:17,,0.3,0.2,\n' >nested.csv
+new of-mlflow lower
+run import -C of-mlflow nested.csv --metric val_loss
+must_have out '2 runs imported: 1 keep, 1 harness_abort'
+must_have out '1 runs are left out, because they only group other runs'
+printf '"Name","State","Sweep","lr","_runtime","_step","_timestamp","val_loss"\n"a","finished","s","0.1","118","2","1763632800","0.5"\n' >sweep.csv
+new of-wandb lower
+run import -C of-wandb sweep.csv --metric val_loss
+must_equal 'parameters: lr' "$(grep parameters out)" 'settings of W&B'
+printf '[{"parameter": {"lr": 0.1}, "value": "0.4", "trialJobId": "hx1"}, {"parameter": {"lr": 0.01}, "value": "0.3", "trialJobId": "hx2"}]' >nni.json
+printf 'lr,reward,trialJobId\n0.1,0.4,hx1\n0.01,0.3,hx2\n' >nni.csv
+for file in nni.json nni.csv; do
+    new "of-$file" lower
+    run import -C "of-$file" "$file"
+    must_have out '2 runs imported: 2 keep'
+    must_equal 'parameters: lr' "$(grep parameters out)" 'settings of NNI'
+done
 
 # ---- nothing is decided silently ----
 cat >named.json <<'END'
