@@ -126,10 +126,16 @@ static const char *nearest_option(const struct poptOption *options, const char *
 
 const char *cli_instead(const char *command, const char *option)
 {
+#define COUNTS_OF_OTHERS "`lineage core passk`, `passk_beta_fit` and `passk_beta` take counts"
+#define ONE_POLICY "run passk once for each policy, with --format json"
     static const char *const instead[][3] = {
         {"sign", "", "`ssh-keygen -Y sign` signs what `lineage verify --digest` prints; see `lineage help operations`"},
         {"append", "batch", "`lineage core` computes the figures for `append --json`; see `lineage help kernels`"},
         {"compare", "code", "name the trials, such as 001,012 003,013; see `lineage help agents`"},
+        {"passk", "counts", COUNTS_OF_OTHERS},
+        {"passk", "rates", COUNTS_OF_OTHERS},
+        {"passk", "select", ONE_POLICY},
+        {"passk", "estimate", ONE_POLICY},
         {"night", "hosts", "start `lineage night SWEEP --worker` on each machine; see `lineage help machines`"},
         {"night", "image", "`lineage help machines` has a Job of Kubernetes"},
     };

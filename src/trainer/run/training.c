@@ -266,19 +266,7 @@ static trainer_credit_fn *credit_asker(const struct run *run)
     return ranks_mine(&run->ranks) == 0 ? run->options.credit : nobody_asks;
 }
 
-static enum trainer_status no_teacher(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err)
-{
-    (void)context;
-    (void)batch;
-    return trainer_fail(err, TRAINER_EINVAL, "only rank 0 asks a teacher");
-}
-
-static trainer_teacher_fn *teacher_asker(const struct run *run)
-{
-    return ranks_mine(&run->ranks) == 0 ? run->options.teacher : no_teacher;
-}
-
-/* Without a callback the run would train on advantages, or on a teacher's log-probs, of 0. */
+/* Without a callback the run would train on advantages of 0. */
 static enum trainer_status look_for_callbacks(const struct run *run, struct trainer_error *err)
 {
     for (int32_t i = 0; i < run->recipe->n_tasks; i++) {
@@ -289,8 +277,6 @@ static enum trainer_status look_for_callbacks(const struct run *run, struct trai
                                                 : NULL;
         if (set && !run->memory.given.ask)
             return trainer_fail(err, TRAINER_EINVAL, "algorithm.%s is set, but this program cannot run it", set);
-        if (recipe_has_remote_teacher(run->recipe, i) && !run->references.remote.ask)
-            return trainer_fail(err, TRAINER_EINVAL, "algorithm.endpoint.base_url is set, but this program cannot ask it");
     }
     return TRAINER_OK;
 }
@@ -314,7 +300,6 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe, con
     run.ranks.comm = comm;
     run.memory.judging = (struct judging){.ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
     run.memory.given = (struct given_credit){credit_asker(&run), run.options.credit_context, &run.ranks};
-    run.references.remote = (struct remote_teacher){teacher_asker(&run), run.options.teacher_context};
     enum trainer_status status = look_for_callbacks(&run, &local);
     if (status == TRAINER_OK)
         status = memory_bound_check(recipe, &local);
