@@ -45,7 +45,7 @@ if [ "$which" != core ]; then
             echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
     fi
     packages="$packages postgresql pgbouncer" # a log in PostgreSQL, also behind a pooler in transaction mode
-    packages="$packages slurmctld slurmd slurm-client munge" # `night --submit`; the daemons run only while their test does
+    packages="$packages slurmctld slurmd slurm-client munge" # a night by Slurm; the daemons run only while their test does
     packages="$packages parallel iproute2 openssh-server" # workers by GNU parallel, in network namespaces, by ssh
     packages="$packages chromium chromium-driver python3-selenium" # pages of `lineage report` and `lineage serve`
     packages="$packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy" # the Python package

@@ -69,10 +69,18 @@ static const char *leaving_launcher(const char *const *words, const char *dir)
                                                                             : NULL;
 }
 
+/* Only there is this process ended before it can end what a launcher leaves. */
+static bool is_job_of_scheduler(void)
+{
+    return getenv("SLURM_JOB_ID") || getenv("PBS_JOBID") || getenv("LSB_JOBID") || getenv("KUBERNETES_SERVICE_HOST");
+}
+
 void launchers_warn(const char *const *given, const char *dir)
 {
     const char *words[LAUNCHER_WORDS_MAX + 1] = {NULL}, *launcher;
     char text[400], *copy = NULL;
+    if (!is_job_of_scheduler())
+        return;
     for (size_t i = 0; given[i] && i < LAUNCHER_WORDS_MAX; i++)
         words[i] = given[i];
     if (words[0] && words[1] && words[2] && strcmp(words[1], "-c") == 0 && find_exec(words[2]) &&

@@ -4,7 +4,7 @@
 enum { LAUNCHER_WORDS_MAX = 32 };
 
 /*
- * Prints a warning if the command, ended by NULL, is such a launcher: where a scheduler ends this process before it has ended the
- * trial, the training runs on. Scripts are looked for in dir.
+ * In a job of a scheduler (Slurm, PBS, LSF, Kubernetes), prints a warning if the command, ended by NULL, is such a launcher: where it
+ * ends this process before that has ended the trial, the training runs on. Scripts are looked for in dir.
  */
 void launchers_warn(const char *const *words, const char *dir);

@@ -128,6 +128,7 @@ const char *cli_instead(const char *command, const char *option)
 {
 #define COUNTS_OF_OTHERS "`lineage core passk`, `passk_beta_fit` and `passk_beta` take counts"
 #define ONE_POLICY "run passk once for each policy, with --format json"
+#define WORKERS "start `lineage night SWEEP --worker` in each job; `lineage help machines` has scripts"
     static const char *const instead[][3] = {
         {"sign", "", "`ssh-keygen -Y sign` signs what `lineage verify --digest` prints; see `lineage help operations`"},
         {"append", "batch", "`lineage core` computes the figures for `append --json`; see `lineage help kernels`"},
@@ -136,8 +137,9 @@ const char *cli_instead(const char *command, const char *option)
         {"passk", "rates", COUNTS_OF_OTHERS},
         {"passk", "select", ONE_POLICY},
         {"passk", "estimate", ONE_POLICY},
-        {"night", "hosts", "start `lineage night SWEEP --worker` on each machine; see `lineage help machines`"},
-        {"night", "image", "`lineage help machines` has a Job of Kubernetes"},
+        {"night", "submit", WORKERS},
+        {"night", "hosts", WORKERS},
+        {"night", "image", WORKERS},
     };
     const char *name = option ? option + strspn(option, "-") : "";
     for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)

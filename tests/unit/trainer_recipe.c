@@ -880,7 +880,7 @@ static void names_lead_to_their_settings(void **state)
             assert_string_equal(called, name ? name : path);
             n += name != NULL;
         }
-    assert_int_equal(n, 50); /* every row of the table, so none is left from a removed setting */
+    assert_int_equal(n, 46); /* every row of the table, so none is left from a removed setting */
 }
 
 int main(void)
