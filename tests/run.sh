@@ -5,8 +5,8 @@
 # usage: sh tests/run.sh [core|long|arm] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
 #
 # core is for everyday work: it builds once, without sanitizers, and leaves out the tests that need large things, which it does not
-# install: a browser, a database server, PyTorch, Node, Debian's tools for packages, an MPI (labels browser, server, pytorch, node,
-# package, mpi).
+# install: a browser, a database server, PyTorch, Node, Debian's tools for packages (labels browser, server, pytorch, node,
+# package).
 #
 # long runs what takes many minutes: every single fault where the other commands test a sample, portable builds and packages in a
 # bare Debian (label long), threads of servers and trainer, 20000 kills of the marathon, and bits flipped in stores for five minutes.
@@ -23,7 +23,7 @@ which=all
 case ${1:-} in
 core | long) which=$1 && shift ;;
 esac
-large='browser|server|pytorch|node|package|mpi'
+large='browser|server|pytorch|node|package'
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 plain=$here/build-test
@@ -49,7 +49,6 @@ if [ "$which" != core ]; then
     packages="$packages parallel iproute2 openssh-server" # workers by GNU parallel, in network namespaces, by ssh
     packages="$packages chromium chromium-driver python3-selenium" # pages of `lineage report` and `lineage serve`
     packages="$packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy" # the Python package
-    packages="$packages libopenmpi-dev openmpi-bin" # one trial by several processes
     packages="$packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish" # packages, manual pages, completions
 fi
 # shellcheck disable=SC2086

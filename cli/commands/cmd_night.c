@@ -4,7 +4,6 @@
 
 #include "commands/night_trainer.h"
 #include "night/night.h"
-#include "ranks/launch.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
 #include "support/launchers.h"
@@ -564,8 +563,7 @@ static int run_night(struct night_options *o, const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct launch launch = launch_read();
-    if (launch_refuse(&launch) != CLI_GO_ON)
+    if (launchers_refuse() != CLI_GO_ON)
         return CLI_USAGE;
     struct night_options *o = calloc(1, sizeof *o);
     if (!o)

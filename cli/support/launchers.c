@@ -100,3 +100,33 @@ void launchers_warn(const char *const *given, const char *dir)
     }
     free(copy);
 }
+
+static int number_of(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : 0;
+}
+
+int launchers_refuse(void)
+{
+    const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", getenv("PMIX_RANK") ? "SLURM_STEP_NUM_TASKS" : "PMI_SIZE"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (number_of(sizes[i]) > 1)
+            return cli_error(
+                CLI_USAGE,
+                "started as %d processes (%s), which would each run all of it: start one; `lineage night --jobs` and "
+                "`--worker` run several trials at a time",
+                number_of(sizes[i]), sizes[i]);
+    return CLI_GO_ON;
+}
+
+/* They may be meant to train different trials, so this is a warning. Only the first of them prints it. */
+void launchers_warn_of_copies(void)
+{
+    char text[160];
+    const int n = number_of("SLURM_STEP_NUM_TASKS");
+    if (n <= 1 || !getenv("SLURM_PROCID") || number_of("SLURM_PROCID") != 0)
+        return;
+    snprintf(text, sizeof text, "srun started %d processes, so each trains a whole trial of its own", n);
+    cli_say(text);
+}

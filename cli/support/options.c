@@ -126,20 +126,17 @@ static const char *nearest_option(const struct poptOption *options, const char *
 
 const char *cli_instead(const char *command, const char *option)
 {
-#define COUNTS_OF_OTHERS "`lineage core passk`, `passk_beta_fit` and `passk_beta` take counts"
-#define ONE_POLICY "run passk once for each policy, with --format json"
-#define WORKERS "start `lineage night SWEEP --worker` in each job; `lineage help machines` has scripts"
     static const char *const instead[][3] = {
         {"sign", "", "`ssh-keygen -Y sign` signs what `lineage verify --digest` prints; see `lineage help operations`"},
         {"append", "batch", "`lineage core` computes the figures for `append --json`; see `lineage help kernels`"},
         {"compare", "code", "name the trials, such as 001,012 003,013; see `lineage help agents`"},
-        {"passk", "counts", COUNTS_OF_OTHERS},
-        {"passk", "rates", COUNTS_OF_OTHERS},
-        {"passk", "select", ONE_POLICY},
-        {"passk", "estimate", ONE_POLICY},
-        {"night", "submit", WORKERS},
-        {"night", "hosts", WORKERS},
-        {"night", "image", WORKERS},
+        {"passk", "counts", "`lineage core` takes counts: passk, passk_beta_fit and passk_beta"},
+        {"passk", "rates", "`lineage core` takes counts: passk, passk_beta_fit and passk_beta"},
+        {"passk", "select", "run passk once for each policy, with --format json"},
+        {"passk", "estimate", "run passk once for each policy, with --format json"},
+        {"night", "submit", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "hosts", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "image", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
     };
     const char *name = option ? option + strspn(option, "-") : "";
     for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)

@@ -35,7 +35,6 @@ enum trainer_status {
     TRAINER_ESIZE = -8,     /* the run does not fit into its budget; nothing was started */
     TRAINER_ESTOPPED = -9,  /* the caller's callback asked to stop */
     TRAINER_EJUDGE = -10,   /* the judge of steps failed too often */
-    TRAINER_ELOST = -11     /* another process of the same run cannot be reached */
 };
 
 #define TRAINER_ERROR_TEXT_MAX 512

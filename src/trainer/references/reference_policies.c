@@ -112,17 +112,6 @@ enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct lear
     return status;
 }
 
-enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
-                                        struct trainer_error *err)
-{
-    enum trainer_status status = TRAINER_OK;
-    if (ranks_mine(ranks) == 0)
-        status = trainer_checkpoint_load_as(path, model, params, NULL, err);
-    if (status == TRAINER_OK)
-        status = ranks_broadcast(ranks, 0, params, trainer_model_parameters(model) * sizeof *params, err);
-    return status;
-}
-
 double reference_policies_sets(const struct trainer_recipe *recipe)
 {
     double sets = recipe->loss.kl_coef > 0 ? 1 : 0;
@@ -137,7 +126,7 @@ double reference_policies_bytes(const struct trainer_recipe *recipe)
 }
 
 enum trainer_status reference_policies_open(struct reference_policies *policies, const struct trainer_recipe *recipe,
-                                            struct ranks *ranks, struct trainer_error *err)
+                                            struct trainer_error *err)
 {
     size_t bytes = trainer_model_parameters(&recipe->model) * sizeof(float);
     if (recipe->loss.kl_coef > 0 && !(policies->start = malloc(bytes)))
@@ -148,7 +137,7 @@ enum trainer_status reference_policies_open(struct reference_policies *policies,
         if (!(policies->teacher[task] = malloc(bytes)))
             return trainer_no_memory(err, bytes);
         enum trainer_status status =
-            shared_weights_load(ranks, &recipe->model, recipe->tasks[task].algorithm.teacher, policies->teacher[task], err);
+            trainer_checkpoint_load_as(recipe->tasks[task].algorithm.teacher, &recipe->model, policies->teacher[task], NULL, err);
         if (status != TRAINER_OK)
             return status;
     }

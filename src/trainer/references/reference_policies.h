@@ -10,7 +10,6 @@
 
 #include "learn/learner.h"
 #include "rollout/rollouts.h"
-#include "support/ranks.h"
 
 /* ---- the teacher of opsd, which is the live policy itself, but with a hint that it did not have when it
  * sampled: the fact that the last hop would have found, or a worked solution of the question.
@@ -49,7 +48,7 @@ double reference_policies_bytes(const struct trainer_recipe *recipe);
  * reference_policies_close also works after a failure.
  */
 enum trainer_status reference_policies_open(struct reference_policies *policies, const struct trainer_recipe *recipe,
-                                            struct ranks *ranks, struct trainer_error *err);
+                                            struct trainer_error *err);
 void reference_policies_close(struct reference_policies *policies);
 
 /*
@@ -71,13 +70,3 @@ void reference_policies_follow(struct reference_policies *policies, const struct
  */
 enum trainer_status reference_policies_score_start(const struct reference_policies *policies, struct learner *learner,
                                                    struct trainer_rollouts *rollouts, struct trainer_error *err);
-
-/* ---- loads the same weights from a checkpoint on every process of a run ---- */
-
-/*
- * Fills params [trainer_model_parameters(model)] from the checkpoint at path. Only rank 0 reads the file, so the
- * other processes need no access to it; if rank 0 cannot read it, the other ranks fail in the broadcast with the same
- * error.
- */
-enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
-                                        struct trainer_error *err);

@@ -6,12 +6,9 @@
 
 #include "rollout/rollouts.h"
 
-#include "support/ranks.h"
-
 struct sampler {
     const struct trainer_recipe *recipe;
     int threads;
-    struct ranks *ranks; /* NULL if there is only one process; set by the caller after sampler_open */
     int blas_before;     /* BLAS's number of threads before sampler_open; until sampler_close it is 1 */
     struct decode **decode; /* [threads] */
 };

@@ -20,7 +20,6 @@ const char *trainer_status_text(enum trainer_status status)
     case TRAINER_ESIZE: return "does not fit";
     case TRAINER_ESTOPPED: return "stopped";
     case TRAINER_EJUDGE: return "no judgement";
-    case TRAINER_ELOST: return "a process of the run is lost";
     }
     return "unknown status";
 }
