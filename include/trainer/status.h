@@ -44,7 +44,4 @@ struct trainer_error {
     char text[TRAINER_ERROR_TEXT_MAX]; /* NUL-terminated, starts in lower case, no newline */
 };
 
-/* Short constant text for a status ("out of memory"); never NULL. */
-TRAINER_API const char *trainer_status_text(enum trainer_status status);
-
 #endif

@@ -173,7 +173,7 @@ enum trainer_status reference_policies_score_task(struct reference_policies *pol
     return TRAINER_OK;
 }
 
-/* A lagged reference is the average with no weight on the old one. Every rank has the same weights and moves alike. */
+/* A lagged reference is the average with no weight on the old one. */
 void reference_policies_follow(struct reference_policies *policies, const struct trainer_recipe *recipe, const float *params,
                                int32_t iteration)
 {

@@ -29,7 +29,7 @@ struct sampler_job {
 };
 
 /*
- * Plays the started rows. On return every process has all results. Returns TRAINER_ENUMERIC if the network overflowed.
+ * Plays the started rows. Returns TRAINER_ENUMERIC if the network overflowed.
  */
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err);
 
