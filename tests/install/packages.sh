@@ -31,7 +31,6 @@ done
 must_have lineage libsqlite3-0
 must_have train libopenblas0
 must_have train "lineage (= $VERSION)"
-must_lack train openmpi
 must_equal 'libmicrohttpd12 ' "$(value lineage Recommends)"
 must_equal 'libcurl4, ca-certificates ' "$(value lineage-train Recommends)"
 
