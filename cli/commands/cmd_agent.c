@@ -579,8 +579,8 @@ static json_t *agent_plan(const struct agent_settings *settings, struct lineage_
     snprintf(why, AGENT_WHY_MAX, "out of memory");
     c.proposals = json_array();
     c.messages = agent_messages(settings->prompt, request);
-    bool good =
-        c.messages && (chat_open(&c.chat, settings->endpoint, settings->key_env, settings->backoff) || give_up(&c, c.chat.why));
+    bool good = c.messages && (chat_open(&c.chat, settings->endpoint, ENDPOINT_CHAT, settings->key_env, settings->backoff) ||
+                               give_up(&c, c.chat.why));
     good = good && (tool_server_start(&c.server, lineage_store_dir(store), settings->key_env) ||
                     give_up(&c, "`lineage mcp`, which answers the model's functions, cannot be started"));
     good = good && make_functions(&c, request) && converse(&c);

@@ -21,6 +21,7 @@
 #include "judge/trajectory.h"
 #include "recipe/address_space.h"
 #include "recipe/recipe_request.h"
+#include "recipe/recipe_teacher.h"
 #include "recipe/rollout_print.h"
 
 /* ---- rollout stream ---- */
@@ -389,7 +390,7 @@ static enum trainer_status recipe_command_ask(void *context, struct trainer_cred
 /* ---- `lineage run-trial`, the child process of a trial ---- */
 
 struct child_options {
-    char *checkpoint, *judge_cache, *state, *rollouts;
+    char *checkpoint, *judge_cache, *teacher_cache, *state, *rollouts;
     int events, state_every;
     struct recipe_events wire;
 };
@@ -435,10 +436,15 @@ static int train(const char *path, struct child_options *o)
     struct trainer_recipe recipe;
     struct trainer_error error;
     struct recipe_judge *judge = NULL;
+    struct recipe_teacher *teacher = NULL;
     struct rollout_stream *stream = NULL;
     enum trainer_status status = trainer_recipe_load_recorded(&recipe, path, &error);
     if (status == TRAINER_OK)
         status = open_judge(&judge, &recipe, o, &options, &error);
+    if (status == TRAINER_OK)
+        status = recipe_teacher_open(&teacher, &recipe, o->teacher_cache, &error);
+    options.teacher = recipe_teacher_ask;
+    options.teacher_context = teacher;
     if (status == TRAINER_OK && o->rollouts) {
         stream = rollout_stream_open(o->rollouts, o->state != NULL, &recipe, &error);
         status = stream ? TRAINER_OK : error.status;
@@ -455,6 +461,7 @@ static int train(const char *path, struct child_options *o)
     if (status != TRAINER_OK)
         say(o->events, recipe_events_failure(&error));
     recipe_judge_close(judge);
+    recipe_teacher_close(teacher);
     rollout_stream_close(stream);
     return status == TRAINER_OK ? CLI_OK : CLI_NO;
 }
@@ -466,6 +473,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "file for the trained policy", "FILE"},
         {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0, "file of the judge's answers, unless the recipe names one",
          "FILE"},
+        {"teacher-cache", 0, POPT_ARG_STRING, &o.teacher_cache, 0, "file of the answers of teachers behind an endpoint", "FILE"},
         {"state", 0, POPT_ARG_STRING, &o.state, 0, "file of the run's state: continue from it if it exists", "FILE"},
         {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "save the state every N iterations", "N"},
         {"rollouts", 0, POPT_ARG_STRING, &o.rollouts, 0, "file for the token streams of all rollouts", "FILE"},

@@ -26,6 +26,37 @@ bool judge_digest(char digest[JUDGE_DIGEST_MAX], json_t *object)
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+/* The line begins with a line end, which is only written behind an incomplete line. */
+char *cache_line(json_t *object, size_t flags)
+{
+    char *text = object ? json_dumps(object, JSON_COMPACT | flags) : NULL, *line = NULL;
+    if (text && asprintf(&line, "\n%s\n", text) < 0)
+        line = NULL;
+    json_decref(object);
+    free(text);
+    return line;
+}
+
+bool cache_lock(int fd)
+{
+    while (flock(fd, LOCK_EX) != 0)
+        if (errno != EINTR)
+            return false;
+    return true;
+}
+
+bool cache_line_write(int fd, const char *line, off_t *at, size_t *length)
+{
+    char last = '\n';
+    const off_t end = lseek(fd, 0, SEEK_END);
+    const bool torn = end > 0 && (pread(fd, &last, 1, end - 1) != 1 || last != '\n');
+    const char *from = line + !torn;
+    const size_t n = strlen(from);
+    *at = end + torn;
+    *length = n - torn;
+    return end >= 0 && write(fd, from, n) == (ssize_t)n;
+}
+
 struct entry {
     UT_hash_handle hh;
     char digest[CACHE_DIGEST_MAX];
@@ -211,22 +242,13 @@ void cache_find_endpoint(const struct cache *cache, const char *digest, struct j
         }
 }
 
-/* Appends the object as a line, and takes it. A killed writer may leave a line without its line end; the next one adds that first, so
- * only that line is lost. */
+/* Takes the object. */
 static bool add_line(struct cache *cache, json_t *object)
 {
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line = NULL, last = '\n';
-    json_decref(object);
-    if (text && asprintf(&line, "\n%s\n", text) < 0)
-        line = NULL;
-    free(text);
-    bool locked = false;
-    while (line && !(locked = flock(cache->fd, LOCK_EX) == 0) && errno == EINTR)
-        continue;
-    const off_t end = locked ? lseek(cache->fd, 0, SEEK_END) : -1;
-    const bool torn = end > 0 && (pread(cache->fd, &last, 1, end - 1) != 1 || last != '\n');
-    const char *from = line ? line + !torn : "";
-    const bool good = end >= 0 && write(cache->fd, from, strlen(from)) == (ssize_t)strlen(from);
+    off_t at;
+    size_t length;
+    char *line = cache_line(object, 0);
+    bool locked = line && cache_lock(cache->fd), good = locked && cache_line_write(cache->fd, line, &at, &length);
     if (locked)
         flock(cache->fd, LOCK_UN);
     free(line);

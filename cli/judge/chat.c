@@ -16,17 +16,41 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
     return length;
 }
 
-bool chat_open(struct chat *chat, const char *address, const char *key_env, double backoff)
+static bool is_stopped(const struct chat *chat)
 {
-    chat->backoff = backoff;
-    if (!endpoint_open(&chat->at, address, key_env, chat->why))
-        return false;
+    return chat->stop && atomic_load(chat->stop);
+}
+
+/* libcurl calls it at least once a second, and ends the transfer if it does not return 0. */
+static int on_progress(void *context, curl_off_t to_load, curl_off_t loaded, curl_off_t to_send, curl_off_t sent)
+{
+    (void)to_load, (void)loaded, (void)to_send, (void)sent;
+    return is_stopped(context);
+}
+
+static bool make_handle(struct chat *chat)
+{
     chat->easy = chat->at.curl.easy_init();
     chat->response = malloc(CHAT_RESPONSE_MAX);
-    if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat))
+    if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat) &&
+        chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFOFUNCTION, on_progress) == CURLE_OK &&
+        chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFODATA, chat) == CURLE_OK &&
+        chat->at.curl.easy_setopt(chat->easy, CURLOPT_NOPROGRESS, 0L) == CURLE_OK)
         return true;
     snprintf(chat->why, sizeof chat->why, "out of memory, or libcurl cannot be used");
     return false;
+}
+
+bool chat_open(struct chat *chat, const char *address, const char *path, const char *key_env, double backoff)
+{
+    chat->backoff = backoff;
+    return endpoint_open(&chat->at, address, path, key_env, chat->why) && make_handle(chat);
+}
+
+bool chat_beside(struct chat *chat, const struct chat *open)
+{
+    *chat = (struct chat){.at = open->at, .beside = true, .backoff = open->backoff, .seed = open->seed};
+    return make_handle(chat);
 }
 
 void chat_close(struct chat *chat)
@@ -34,7 +58,8 @@ void chat_close(struct chat *chat)
     if (chat->easy)
         chat->at.curl.easy_cleanup(chat->easy);
     free(chat->response);
-    endpoint_close(&chat->at);
+    if (!chat->beside)
+        endpoint_close(&chat->at);
 }
 
 static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, double seconds)
@@ -112,7 +137,19 @@ static enum next take(struct chat *chat, const json_t *body, CURLcode result, js
         return take_status(chat, body, answer, server_asks);
     snprintf(chat->why, sizeof chat->why, "%s",
              chat->overflows ? "the response is longer than a mebibyte" : endpoint_reason(&chat->at, result));
-    return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY ? NEXT_STOP : NEXT_LATER;
+    return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY || result == CURLE_ABORTED_BY_CALLBACK
+               ? NEXT_STOP
+               : NEXT_LATER;
+}
+
+/* In pieces, so that another thread can end it. */
+static void nap(struct chat *chat, double seconds)
+{
+    const double end = cli_now() + seconds;
+    for (double left; (left = end - cli_now()) > 0 && !is_stopped(chat);) {
+        const double piece = fmin(left, 0.25);
+        nanosleep(&(struct timespec){0, (long)(piece * 1e9)}, NULL);
+    }
 }
 
 json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, double deadline)
@@ -122,7 +159,7 @@ json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, doubl
     chat->asked++;
     chat->attempts = 0;
     snprintf(chat->why, sizeof chat->why, "there is no time left");
-    for (double now; (now = cli_now()) < deadline;) {
+    for (double now; (now = cli_now()) < deadline && !is_stopped(chat);) {
         double server_asks = 0;
         enum next next = take(chat, body, post(chat, body, max_tokens, deadline - now), &answer, &server_asks);
         if (next == NEXT_DONE || next == NEXT_STOP)
@@ -132,7 +169,7 @@ json_t *chat_ask(struct chat *chat, const json_t *body, size_t max_tokens, doubl
         double wait = retry_wait(chat->backoff, ++failed, server_asks, chat->seed, chat->asked);
         if (cli_now() + wait >= deadline)
             break;
-        nanosleep(&(struct timespec){(time_t)wait, (long)(fmod(wait, 1) * 1e9)}, NULL);
+        nap(chat, wait);
     }
     return answer;
 }

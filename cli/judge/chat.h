@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -20,6 +21,8 @@ struct chat {
     char *response; /* [CHAT_RESPONSE_MAX] */
     size_t length;
     bool overflows;
+    bool beside; /* the endpoint is another chat's */
+    const atomic_bool *stop; /* a request ends when another thread sets it; NULL: none does */
     struct judge_dialect dialect; /* what the endpoint has refused */
     double backoff;
     uint64_t seed, asked; /* for the jitter between attempts */
@@ -27,8 +30,14 @@ struct chat {
     char why[ENDPOINT_WHY_MAX]; /* why the last call failed */
 };
 
-/* backoff: seconds before the second attempt. Returns false with chat->why; close the chat in any case. */
-bool chat_open(struct chat *chat, const char *address, const char *key_env, double backoff);
+/* path: of endpoint.h; backoff: seconds before the second attempt. Returns false with chat->why; close the chat in any case. */
+bool chat_open(struct chat *chat, const char *address, const char *path, const char *key_env, double backoff);
+
+/*
+ * A further chat with the endpoint of an open one, for another thread: its address and key are that one's, which is closed last. Returns
+ * false with chat->why; close the chat in any case.
+ */
+bool chat_beside(struct chat *chat, const struct chat *open);
 void chat_close(struct chat *chat);
 
 /*

@@ -95,9 +95,8 @@ void endpoint_scrub(const struct endpoint *at, char *text)
 }
 
 /* Accepts the base address of an API, which users tend to copy, or the full address of the endpoint. */
-static void make_url(struct endpoint *at, const char *endpoint)
+static void make_url(struct endpoint *at, const char *endpoint, const char *path)
 {
-    static const char path[] = "/chat/completions";
     size_t n = strlen(endpoint), m = strlen(path);
     while (n && endpoint[n - 1] == '/')
         n--;
@@ -121,12 +120,12 @@ static void warn_of_plain_http(const struct endpoint *at)
                   at->url + n);
 }
 
-bool endpoint_open(struct endpoint *at, const char *address, const char *key_env, char why[ENDPOINT_WHY_MAX])
+bool endpoint_open(struct endpoint *at, const char *address, const char *path, const char *key_env, char why[ENDPOINT_WHY_MAX])
 {
     why[0] = '\0';
     if (!curl_library_load(&at->curl, why) || !read_key(at, key_env, why))
         return false;
-    make_url(at, address);
+    make_url(at, address, path);
     warn_of_plain_http(at);
     if (make_headers(at))
         return true;

@@ -46,12 +46,16 @@ struct endpoint {
     char *key; /* NULL: no key */
 };
 
+/* What is asked: a chat, or the completion of a text (OpenAI's older interface, which also returns log-probs of a prompt). */
+#define ENDPOINT_CHAT "/chat/completions"
+#define ENDPOINT_COMPLETIONS "/completions"
+
 /*
  * Loads libcurl and reads the key; key_env NULL or "": JUDGE_KEY_ENV, which may be unset. address: the base address of an API
- * or the whole address of the endpoint. Warns if a key would leave the machine unencrypted. Returns false with the
+ * or the whole address of the endpoint; path: one of the above. Warns if a key would leave the machine unencrypted. Returns false with the
  * reason in why; close the endpoint in any case.
  */
-bool endpoint_open(struct endpoint *at, const char *address, const char *key_env, char why[ENDPOINT_WHY_MAX]);
+bool endpoint_open(struct endpoint *at, const char *address, const char *path, const char *key_env, char why[ENDPOINT_WHY_MAX]);
 void endpoint_close(struct endpoint *at);
 
 /* Called with the bytes of a response, as libcurl does. */

@@ -33,7 +33,7 @@ static bool make_handle(struct judge *judge, struct judge_slot *slot)
 bool request_open(struct judge *judge)
 {
     size_t n = (size_t)judge->settings.concurrency;
-    if (!endpoint_open(&judge->at, judge->settings.endpoint, judge->settings.key_env, judge->why))
+    if (!endpoint_open(&judge->at, judge->settings.endpoint, ENDPOINT_CHAT, judge->settings.key_env, judge->why))
         return false;
     judge->form = json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name", "step_flags", "strict", 1,
                             "schema", wording_answer_schema());

@@ -7,6 +7,7 @@
 #include <rlcore/algorithm.h>
 
 #include "judge/judge.h"
+#include "recipe/recipe_teacher.h"
 #include "support/program.h"
 
 struct filling {
@@ -95,10 +96,11 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     workdir_file(trial->policy, dir, RECIPE_POLICY);
     if (!program_self(trial->self) || !write_recipe(trial))
         return false;
-    if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE))
+    if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE) || !workdir_file(trial->teacher_cache, dir, "../" TEACHER_CACHE))
         return false;
-    const char *const argv[] = {"lineage",     "run-trial",     "--events",   "3",        "--checkpoint",
-                                trial->policy, "--judge-cache", trial->cache, trial->file};
+    const char *const argv[] = {"lineage",         "run-trial",          "--events",      "3",
+                                "--checkpoint",    trial->policy,        "--judge-cache", trial->cache,
+                                "--teacher-cache", trial->teacher_cache, trial->file};
     const char *const state[] = {"--state", trial->state, "--state-every", trial->state_every};
     size_t n = sizeof argv / sizeof *argv;
     memcpy(trial->argv, argv, sizeof argv);

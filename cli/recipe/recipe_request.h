@@ -26,7 +26,7 @@ struct recipe_params {
 /* The memory that the request of a recipe borrows from. */
 struct recipe_request {
     const struct trainer_recipe *recipe;
-    char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX], cache[PATH_MAX];
+    char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX], cache[PATH_MAX], teacher_cache[PATH_MAX];
     const char *argv[20];
     const char *state, *state_every; /* see struct trainer_process; set them after recipe_request_init; NULL: none */
     const char *rollouts; /* file for the token streams; set it after recipe_request_init; NULL: none */

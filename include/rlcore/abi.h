@@ -22,7 +22,7 @@
 #include <rlcore/status.h>
 
 /* Raised whenever a public struct, an enum's value or a signature changes. */
-#define RL_ABI_VERSION 4
+#define RL_ABI_VERSION 3
 
 struct rl_abi_size {
     const char *name; /* name of the struct: "rl_batch" */

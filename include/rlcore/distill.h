@@ -59,6 +59,19 @@ RL_API RL_NODISCARD enum rl_status rl_distillf(const struct rl_batch *batch, con
                                                uint8_t *eligible, struct rl_distill_result *result, struct rl_workspace *ws,
                                                struct rl_error *err);
 
+/* Fingerprints of a model's tokenizer and chat template, computed by the caller. */
+struct rl_fingerprint {
+    const char *tokenizer, *chat_template;
+};
+
+/*
+ * RL_EINVAL, with both values, if student and teacher differ in tokenizer or chat template.
+ * RL_EINVAL also if one of the four fingerprints is missing or empty, because then agreement is not
+ * known.
+ */
+RL_API RL_NODISCARD enum rl_status rl_distill_check(const struct rl_fingerprint *student, const struct rl_fingerprint *teacher,
+                                                    struct rl_error *err);
+
 /*
  * Cut a teacher's log-probs of whole sequences to the response. Row i of out [B*T] becomes
  * full[i][prompt[i] .. prompt[i] + T), where the rows of full have full_length elements. RL_EINVAL

@@ -146,6 +146,19 @@ struct trainer_distill {
 };
 
 /*
+ * A frozen teacher behind an OpenAI-compatible API, in place of the checkpoint algorithm.teacher. Its tokens are those of
+ * the policy.
+ */
+struct trainer_teacher_endpoint {
+    char base_url[TRAINER_PATH_MAX]; /* ("") "http://127.0.0.1:8000/v1"; "" = the teacher is a checkpoint */
+    char name[2 * TRAINER_NAME_MAX]; /* the model at the endpoint */
+    char key_env[TRAINER_NAME_MAX];  /* (LINEAGE_JUDGE_KEY) environment variable that holds the API key */
+    int32_t concurrency;             /* (8) requests in parallel */
+    double deadline;                 /* (300) seconds for the log-probs of one request, all attempts together */
+    double backoff;                  /* (0.5) seconds before the second attempt */
+};
+
+/*
  * hierarchical_grpo: a group is group_size / branches episodes. The rows of an episode share their first turns, which
  * are sampled once, and branch after these turns. If an episode ends within the shared turns, its rows are equal.
  */
@@ -191,6 +204,7 @@ struct trainer_algorithm {
     struct trainer_length length;
     struct trainer_passk passk;
     struct trainer_distill distill;
+    struct trainer_teacher_endpoint endpoint;
     struct trainer_prefix prefix;
     struct trainer_episodes episodes;
     struct trainer_adca adca;

@@ -143,7 +143,8 @@ struct trainer_iteration {
     double mismatch_kl, mismatch_ess, weight_mean, rejected;
     double staleness; /* iterations between the sampler's weights and the learner's */
     double generation_s, gain_s, update_s;
-    double scoring_s; /* log-probs of the reference, of teachers and of the learner before the updates */
+    double
+        scoring_s; /* log-probs of the reference, of teachers (also behind an endpoint) and of the learner before the updates */
     uint64_t sampled_tokens; /* written by the policy */
     uint64_t fed_tokens;     /* fed to the network for the rollouts, prompts and the tools' tokens included */
     uint64_t gain_tokens, trained_tokens; /* fed to the network for gains, and for updates */
@@ -238,6 +239,20 @@ struct trainer_credit_batch {
 /* Called in every iteration for each task with such a command. An error ends the run with that status. */
 typedef enum trainer_status trainer_credit_fn(void *context, struct trainer_credit_batch *batch, struct trainer_error *err);
 
+/* Rows [first, first + n) of rollouts, all of one task with algorithm.endpoint. */
+struct trainer_teacher_batch {
+    const struct trainer_recipe *recipe;
+    const struct trainer_rollouts *rollouts; /* read by trainer_rollouts_get */
+    size_t first, n;
+    int32_t task, iteration;
+    size_t width; /* of a row of log_prob */
+    /* [n][width] out: the teacher's log-prob of each of the policy's tokens, given all tokens before it; 0 at first */
+    float *log_prob;
+};
+
+/* Called in every iteration for each task with algorithm.endpoint.base_url. An error ends the run with that status. */
+typedef enum trainer_status trainer_teacher_fn(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err);
+
 struct trainer_run_options {
     const char *checkpoint;  /* path of the trained policy; NULL: no checkpoint is written */
     trainer_event_fn *event; /* NULL: nothing is reported */
@@ -248,6 +263,8 @@ struct trainer_run_options {
     void *rollouts_context;
     trainer_credit_fn *credit; /* may be NULL; a recipe with such a command is then refused */
     void *credit_context;
+    trainer_teacher_fn *teacher; /* may be NULL; a recipe with algorithm.endpoint.base_url is then refused */
+    void *teacher_context;
 };
 
 /*

@@ -16,10 +16,11 @@ import textwrap
 TOP = pathlib.Path(__file__).resolve().parents[2]
 RECIPES, ROWS = TOP / "fixtures/recipes", TOP / "fixtures/experiments"
 # Settings that every trial has, whatever its algorithm: what it starts from, on which policy and questions, how long it
-# runs, how it is scored, how much goes through the network at a time; and how a judge is reached.
+# runs, how it is scored, how much goes through the network at a time; and how a judge or a teacher is reached.
 LEFT_OUT = {"": {"name", "domain", "hypothesis", "expected_delta", "seed", "threads", "world", "model", "start", "training",
                  "micro_batch", "evaluation", "cost", "budget"},
             "environments": {"questions", "k_min", "k_max", "max_turns", "facts", "p_fail"},
+            "environments.algorithm.endpoint": {"base_url", "name", "key_env", "concurrency", "deadline", "backoff"},
             "judge": {"endpoint", "model", "key_env", "prompt", "cache", "concurrency", "max_tokens", "deadline", "timeout",
                       "backoff", "max_failed_share"}}
 BY_VALUE = {"environments.name", "environments.algorithm.name", "loss.name"}

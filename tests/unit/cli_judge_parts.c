@@ -13,6 +13,7 @@
 #include "judge/answer.h"
 #include "judge/cache.h"
 #include "judge/retry.h"
+#include "judge/score_cache.h"
 #include "judge/trajectory.h"
 #include "judge/wording.h"
 #include "support/files.h"
@@ -529,6 +530,90 @@ static void a_torn_line_spoils_nothing_else(void **state)
     free(path);
 }
 
+/* ---- log-probs of a teacher ---- */
+
+static struct score_cache *must_open_scores(const char *path, size_t limit)
+{
+    char why[SCORE_CACHE_WHY_MAX];
+    struct score_cache *cache = score_cache_open(path, limit, why);
+    if (!cache)
+        fail_msg("%s", why);
+    return cache;
+}
+
+static off_t bytes_of(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 ? file.st_size : 0;
+}
+
+static void log_probs_are_found_again(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *path = join(dir, "scores.jsonl"), digest[JUDGE_DIGEST_MAX], why[SCORE_CACHE_WHY_MAX];
+    struct score_cache *cache = must_open_scores(path, 1 << 20);
+    const float values[] = {-0.1f, -1.17549435e-38f, 0, -103.97208f};
+    float found[4];
+    digest_of(digest, 1);
+    assert_false(score_cache_find(cache, digest, found, 4));
+    assert_true(score_cache_add(cache, digest, values, 4));
+    assert_true(score_cache_find(cache, digest, found, 4));
+    assert_memory_equal(found, values, sizeof values);
+    assert_false(score_cache_find(cache, digest, found, 3));
+    score_cache_close(cache);
+    append_raw(path, "not JSON\n{\"request\":\"00000000000000000000000000000001\",\"log_probs\":[-1,-1]}\n"
+                     "{\"request\":\"00000000000000000000000000000003\",\"log_probs\":[-1,\"-1\",-1,-1]}\n"
+                     "{\"request\":\"00000000000000000000000000000002\",\"log_pr");
+    cache = must_open_scores(path, 1 << 20);
+    assert_false(score_cache_find(cache, digest, found, 4)); /* the last line counts */
+    assert_true(score_cache_add(cache, digest, values, 4));
+    for (unsigned i = 1; i <= 4; i++) {
+        digest_of(digest, i);
+        assert_int_equal(score_cache_find(cache, digest, found, 4), i == 1);
+    }
+    score_cache_close(cache);
+    cache = must_open_scores(path, 1 << 20);
+    digest_of(digest, 1);
+    assert_true(score_cache_find(cache, digest, found, 4));
+    assert_memory_equal(found, values, sizeof values);
+    score_cache_close(cache);
+    assert_null(score_cache_open(dir, 1, why));
+    assert_non_null(strstr(why, dir));
+    remove_dir(dir);
+    free(path);
+}
+
+/* Two writers share the files, which stay below the limit and a line. The newest half of the answers at least is kept. */
+static void log_probs_are_bounded(void **state)
+{
+    (void)state;
+    enum { LIMIT = 20000, LINES = 1000, LINE_MAX_BYTES = 100 };
+    char *dir = make_dir(), *path = join(dir, "scores.jsonl"), *old = join(dir, "scores.jsonl.old"), digest[JUDGE_DIGEST_MAX];
+    struct score_cache *writers[] = {must_open_scores(path, LIMIT), must_open_scores(path, LIMIT)};
+    float value, found = 1;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < LINES; i++) {
+        value = -(float)i;
+        digest_of(digest, i);
+        assert_true(score_cache_add(writers[i / 7 % 2], digest, &value, 1));
+        assert_true(bytes_of(path) + bytes_of(old) < LIMIT + 2 * LINE_MAX_BYTES);
+    }
+    struct score_cache *reader = must_open_scores(path, LIMIT);
+    for (unsigned i = LINES; i-- > 0; kept++) {
+        digest_of(digest, i);
+        if (!score_cache_find(reader, digest, &found, 1))
+            break;
+        assert_true(found == -(float)i);
+    }
+    assert_in_range(kept, LIMIT / 2 / LINE_MAX_BYTES, LINES - 1);
+    score_cache_close(writers[0]);
+    score_cache_close(writers[1]);
+    score_cache_close(reader);
+    remove_dir(dir);
+    free(path);
+    free(old);
+}
+
 enum { WRITERS = 4, ANSWERS = 200 };
 
 static void add_many(const char *path, unsigned writer)
@@ -587,6 +672,8 @@ int main(void)
         cmocka_unit_test(answers_are_found_again),
         cmocka_unit_test(a_torn_line_spoils_nothing_else),
         cmocka_unit_test(many_processes_share_a_file),
+        cmocka_unit_test(log_probs_are_found_again),
+        cmocka_unit_test(log_probs_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

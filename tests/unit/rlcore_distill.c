@@ -177,6 +177,29 @@ static void bad_values_are_named(void **state)
     trial_free(&t);
 }
 
+static void fingerprints_must_exist_and_agree(void **state)
+{
+    (void)state;
+    const struct rl_fingerprint student = {"tok-1", "chat-1"};
+    const struct {
+        struct rl_fingerprint teacher;
+        const char *says;
+    } bad[] = {{{"tok-2", "chat-1"}, "tokenizers differ"},
+               {{"tok-1", "chat-2"}, "chat templates differ"},
+               {{NULL, "chat-1"}, "teacher has no fingerprint"},
+               {{"tok-1", ""}, "teacher has no fingerprint"}};
+    const struct rl_fingerprint none = {NULL, NULL}, half = {"tok-1", NULL};
+    struct rl_error err;
+    assert_int_equal(rl_distill_check(&student, &student, &err), RL_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(rl_distill_check(&student, &bad[i].teacher, &err), RL_EINVAL);
+        assert_non_null(strstr(err.text, bad[i].says));
+    }
+    assert_int_equal(rl_distill_check(&none, &none, &err), RL_EINVAL);
+    assert_int_equal(rl_distill_check(&half, &half, &err), RL_EINVAL);
+    assert_non_null(strstr(err.text, "chat template"));
+}
+
 static void a_teacher_is_cut_to_the_response(void **state)
 {
     (void)state;
@@ -204,6 +227,7 @@ int main(void)
         cmocka_unit_test(only_failed_rows_of_hard_groups_are_eligible),
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(fingerprints_must_exist_and_agree),
         cmocka_unit_test(a_teacher_is_cut_to_the_response),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

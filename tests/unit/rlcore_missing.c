@@ -41,6 +41,7 @@ static const uint16_t experts[CELLS] = {0, 1, 0, 1, 0, 1, 0, 1};
 static const struct rl_batch batch = {B, T, mask, turn, group};
 static const struct rl_turns turns = {B, starts, group};
 static const struct rl_routes routes = {.n_layers = 1, .top_k = 1, .n_experts = 2, .experts = experts};
+static const struct rl_fingerprint fingerprint = {"tokenizer", "template"};
 static const struct rl_sequences sequences = {B, tokens, mask};
 
 /* Outputs, and options set by their init functions. */
@@ -169,6 +170,7 @@ static const struct rl_distill_options distill = {.pass_rate_threshold = 1, .hor
 static struct rl_distill_result distill_out;
 CALL(distill, ARG(0, &batch), ARG(1, &distill), ARG(2, p), ARG(3, q), ARG(4, reals), ARG(5, outcomes), ARG(6, out.a), NULL,
      ARG(7, out.b), ARG(8, out.mask), ARG(9, &distill_out), &out.ws, NULL)
+CALL(distill_check, ARG(0, &fingerprint), ARG(1, &fingerprint), NULL)
 CALL(distill_cut, B, T, T, ARG(0, prompts), ARG(1, p), ARG(2, out.a), NULL)
 static struct rl_envelope_run run;
 static struct rl_envelope envelope;
@@ -292,6 +294,7 @@ static const struct {
     F(routes_replayed, 3),
     F(routes_carry, 3),
     F(distill, 10),
+    F(distill_check, 2),
     F(distill_cut, 3),
     F(envelope_measure, 2),
     F(envelope_judge, 2),

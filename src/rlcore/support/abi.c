@@ -65,6 +65,7 @@ static const struct rl_abi_size sizes[] = {
     SIZE(rl_episode_options),
     SIZE(rl_error),
     SIZE(rl_factor),
+    SIZE(rl_fingerprint),
     SIZE(rl_layout),
     SIZE(rl_length_input),
     SIZE(rl_length_weights),

@@ -110,8 +110,8 @@ static enum trainer_status check_distill(const struct trainer_algorithm *algorit
     bool shows = (row->needs & RL_NEED_POLICY_REFERENCE) || (distils && distill->teacher == TRAINER_TEACHER_POLICY);
     if (distils && row->loss != RL_COMPONENT_RL)
         REFUSE("algorithm.distill.how must be none with algorithm.name %s, which has no advantages", row->name);
-    if (distils && distill->teacher == TRAINER_TEACHER_CHECKPOINT && !algorithm->teacher[0])
-        REFUSE("algorithm.teacher is missing: algorithm.distill needs a checkpoint");
+    if (distils && distill->teacher == TRAINER_TEACHER_CHECKPOINT && !algorithm->teacher[0] && !algorithm->endpoint.base_url[0])
+        REFUSE("algorithm.teacher is missing: algorithm.distill needs a checkpoint, or algorithm.endpoint.base_url");
     if (distill->shown == TRAINER_SHOWN_DEMONSTRATION && !shows)
         REFUSE("algorithm.distill.shown needs algorithm.name opsd or algorithm.distill.teacher policy");
     return TRAINER_OK;
@@ -130,6 +130,21 @@ static enum trainer_status check_address(const char *path, const char *key_env, 
     return TRAINER_OK;
 }
 
+static enum trainer_status check_endpoint(const struct trainer_algorithm *algorithm, struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
+    const struct trainer_teacher_endpoint *endpoint = &algorithm->endpoint;
+    bool distils = algorithm->distill.how != TRAINER_DISTILL_NONE && algorithm->distill.teacher == TRAINER_TEACHER_CHECKPOINT;
+    bool scores = row->needs & RL_NEED_FROZEN_REFERENCE || distils;
+    if (!endpoint->base_url[0] || !scores)
+        return TRAINER_OK;
+    if (!endpoint->name[0])
+        REFUSE("algorithm.endpoint.name is missing: the endpoint needs the name of a model");
+    if (algorithm->teacher[0])
+        REFUSE("algorithm.teacher and algorithm.endpoint.base_url are two teachers; give one of them");
+    return check_address("algorithm.endpoint.base_url", "algorithm.endpoint.key_env", endpoint->base_url, err);
+}
+
 /* Compares what the core's table says an algorithm needs with what the recipe has. */
 static enum trainer_status check_algorithm(const struct trainer_task *task, const struct trainer_training *training,
                                            struct trainer_error *err)
@@ -139,7 +154,8 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
     const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
     bool sourced = algorithm->teacher[0] || task->data[0];
     bool taught = row->needs & RL_NEED_FROZEN_REFERENCE || (row->needs & RL_NEED_FROZEN_SOURCE && !task->data[0]);
-    enum rl_model frozen = algorithm->teacher[0] ? RL_MODEL_FROZEN : RL_MODEL_NONE;
+    bool scores = row->needs & RL_NEED_FROZEN_REFERENCE && algorithm->endpoint.base_url[0];
+    enum rl_model frozen = algorithm->teacher[0] || scores ? RL_MODEL_FROZEN : RL_MODEL_NONE;
     const struct rl_algorithm_setting setting = {.group_size = (size_t)group_size,
                                                  .source = !(row->needs & RL_NEED_FROZEN_SOURCE) ? RL_MODEL_POLICY
                                                            : sourced                             ? RL_MODEL_FROZEN
@@ -150,8 +166,9 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
         REFUSE("algorithm.adca.outcome only needs algorithm.adca.scheme decouple");
     if (algorithm->schedule.kind == TRAINER_ADAPTIVE && algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
         REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
-    if (taught && !algorithm->teacher[0])
-        REFUSE("algorithm.teacher is missing: %s needs a checkpoint", row->name);
+    if (taught && !algorithm->teacher[0] && !scores)
+        REFUSE("algorithm.teacher is missing: %s needs a checkpoint%s", row->name,
+               row->needs & RL_NEED_FROZEN_REFERENCE ? ", or algorithm.endpoint.base_url" : "");
     if (row->needs & RL_NEED_CALLBACK && !task->data[0] && !algorithm->command[0])
         REFUSE("algorithm.name: %s needs algorithm.custom.command, or data.file, whose rollouts have an advantage", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
@@ -166,6 +183,8 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
         status = check_prefix(algorithm, err);
     if (status == TRAINER_OK)
         status = check_hooks(algorithm, err);
+    if (status == TRAINER_OK)
+        status = check_endpoint(algorithm, err);
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }
 

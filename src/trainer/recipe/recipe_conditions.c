@@ -127,6 +127,8 @@ static bool holds_for_task(const struct trainer_recipe *recipe, const struct tra
     const bool checkpoint = distils && a->distill.teacher == TRAINER_TEACHER_CHECKPOINT;
     /* custom takes its advantages from a file and reads no reward. */
     const bool rewarded = rl && !(needs & RL_NEED_CALLBACK), passk = rewarded && a->passk.k > 1;
+    /* A frozen teacher that gives log-probs; sft's source also samples, which an endpoint does not do here. */
+    const bool scored = needs & RL_NEED_FROZEN_REFERENCE || (rl && checkpoint);
     const bool scheduled =
         rl_algorithm_reads(core, "alpha") && (a->schedule.kind == TRAINER_LINEAR || a->schedule.kind == TRAINER_COSINE);
     const enum trainer_length_penalty penalty = a->length_penalty;
@@ -155,6 +157,8 @@ static bool holds_for_task(const struct trainer_recipe *recipe, const struct tra
     case RECIPE_WHEN_GAINS: return needs & RL_NEED_GAINS;
     case RECIPE_WHEN_TAUGHT:
         return needs & RL_NEED_FROZEN_REFERENCE || (needs & RL_NEED_FROZEN_SOURCE && !task->data[0]) || checkpoint;
+    case RECIPE_WHEN_SCORED: return scored;
+    case RECIPE_WHEN_REMOTE: return scored && a->endpoint.base_url[0];
     case RECIPE_WHEN_SHORTENED: return rl && penalty != TRAINER_LENGTH_NONE;
     case RECIPE_WHEN_TARGETED: return rl && (penalty == TRAINER_LENGTH_STEP || penalty == TRAINER_LENGTH_ANCHOR);
     case RECIPE_WHEN_LINEAR: return rl && penalty == TRAINER_LENGTH_LINEAR;
@@ -257,6 +261,9 @@ static const struct {
     [RECIPE_WHEN_DISTILLED] = {"algorithm.distill.how advantage or loss"},
     [RECIPE_WHEN_DISTILLED_K1] = {"algorithm.distill.how advantage"},
     [RECIPE_WHEN_DISTILLED_K2] = {"algorithm.distill.how loss"},
+    [RECIPE_WHEN_SCORED] = {"algorithm.name opd, or algorithm.distill with the teacher checkpoint"},
+    [RECIPE_WHEN_REMOTE] =
+        {"algorithm.endpoint.base_url, and algorithm.name opd or algorithm.distill with the teacher checkpoint"},
     [RECIPE_WHEN_PASSK] = {"algorithm.passk.k above 1"},
     [RECIPE_WHEN_PASSK_ENDS] = {"algorithm.passk.k above 1 and algorithm.passk_schedule.iterations above 0"},
     [RECIPE_WHEN_SHOWN] = {"algorithm.name opsd or algorithm.distill.teacher policy"},

@@ -63,6 +63,10 @@ static const struct {
     {"algorithm.length_coef", "length_coef", RECIPE_SHOWN_CHANGED},
     {"algorithm.gain", "gain", RECIPE_SHOWN_CHANGED},
     {"algorithm.teacher", "teacher", RECIPE_SHOWN_CHANGED},
+    {"algorithm.endpoint.key_env", "algorithm.endpoint.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect log-probs */
+    {"algorithm.endpoint.concurrency", "algorithm.endpoint.concurrency", RECIPE_SHOWN_NEVER},
+    {"algorithm.endpoint.deadline", "algorithm.endpoint.deadline", RECIPE_SHOWN_NEVER},
+    {"algorithm.endpoint.backoff", "algorithm.endpoint.backoff", RECIPE_SHOWN_NEVER},
     {"judge.key_env", "judge.key_env", RECIPE_SHOWN_NEVER}, /* these settings do not affect flags */
     {"judge.cache", "judge.cache", RECIPE_SHOWN_NEVER},
     {"judge.concurrency", "judge.concurrency", RECIPE_SHOWN_NEVER},
@@ -450,8 +454,8 @@ static bool teach_by_policy(json_t *algorithm)
 }
 
 /*
- * Besides a checkpoint, algorithm.teacher may be the word "policy", as in prime-rl, which is moved to where this setting is. An
- * object with name and base_url, also prime-rl's, is a model whose tokens are not those of the policies that this trainer has.
+ * Besides a checkpoint, algorithm.teacher may be the word "policy" or an object with name and base_url, as in prime-rl.
+ * Both are moved to where these settings are.
  */
 static enum trainer_status place_teacher(json_t *algorithm, struct trainer_error *err)
 {
@@ -464,12 +468,12 @@ static enum trainer_status place_teacher(json_t *algorithm, struct trainer_error
                                   "algorithm.teacher policy needs algorithm.name opsd, or algorithm.distill.how advantage or "
                                   "loss: the live "
                                   "policy teaches nothing without a hint, because its distance to itself is 0");
-    if (json_is_object(teacher) || json_object_get(algorithm, "endpoint"))
-        return trainer_fail(
-            err, TRAINER_EINVAL,
-            "algorithm.%s: a teacher behind an API was removed; give a checkpoint (algorithm.teacher), or let the "
-            "model write rollouts to a file (data.file)",
-            json_is_object(teacher) ? "teacher" : "endpoint");
+    if (!json_is_object(teacher))
+        return TRAINER_OK;
+    if (json_object_get(algorithm, "endpoint"))
+        return twice("algorithm.teacher", "algorithm.endpoint", err);
+    json_object_set(algorithm, "endpoint", teacher);
+    json_object_del(algorithm, "teacher");
     return TRAINER_OK;
 }
 

@@ -12,7 +12,13 @@ unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task)
 bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task)
 {
     unsigned needs = recipe_needs(recipe, task);
-    return needs & RL_NEED_FROZEN_REFERENCE || (needs & RL_NEED_FROZEN_SOURCE && !recipe->tasks[task].data[0]);
+    bool scores = needs & RL_NEED_FROZEN_REFERENCE && !recipe->tasks[task].algorithm.endpoint.base_url[0];
+    return scores || (needs & RL_NEED_FROZEN_SOURCE && !recipe->tasks[task].data[0]);
+}
+
+bool recipe_has_remote_teacher(const struct trainer_recipe *recipe, int32_t task)
+{
+    return recipe_needs(recipe, task) & RL_NEED_FROZEN_REFERENCE && recipe->tasks[task].algorithm.endpoint.base_url[0];
 }
 
 bool recipe_has_hints(const struct trainer_recipe *recipe)

@@ -10,6 +10,9 @@ unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task);
 /* Whether a task reads the weights of a frozen model: opd's reference, or the source that sft imitates. */
 bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task);
 
+/* Whether a task's frozen reference is behind an endpoint. */
+bool recipe_has_remote_teacher(const struct trainer_recipe *recipe, int32_t task);
+
 /* Whether any task's teacher is the policy itself with a hint (opsd). */
 bool recipe_has_hints(const struct trainer_recipe *recipe);
 

@@ -433,13 +433,22 @@ static enum trainer_status read_parent(const struct plan *plan, struct trainer_t
 }
 
 /*
- * Removes the settings that define how a judge is called and how long it may take, because they do not affect flags.
+ * Removes the settings that define how a judge and a teacher are called and how long they may take, because they affect neither flags
+ * nor log-probs.
  */
 static void forget_errands(struct trainer_recipe *recipe)
 {
     struct trainer_judge *judge = &recipe->judge;
     struct trainer_recipe initial;
     trainer_recipe_init(&initial);
+    for (int32_t i = 0; i < recipe->n_tasks; i++) {
+        struct trainer_teacher_endpoint *teacher = &recipe->tasks[i].algorithm.endpoint;
+        const struct trainer_teacher_endpoint *unset = &initial.tasks[0].algorithm.endpoint;
+        memcpy(teacher->key_env, unset->key_env, sizeof teacher->key_env);
+        teacher->concurrency = unset->concurrency;
+        teacher->deadline = unset->deadline;
+        teacher->backoff = unset->backoff;
+    }
     memcpy(judge->key_env, initial.judge.key_env, sizeof judge->key_env);
     memcpy(judge->cache, initial.judge.cache, sizeof judge->cache);
     judge->concurrency = initial.judge.concurrency;

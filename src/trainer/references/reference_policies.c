@@ -159,15 +159,46 @@ static struct learner_rows rows_of(const struct trainer_rollouts *r, size_t firs
     return (struct learner_rows){n, r->width, r->tokens + at, r->length + first, r->mask + at};
 }
 
+/*
+ * A server's rounding may put the log-prob of a certain token a little above 0, which is taken as 0; more than that is not
+ * a log-prob.
+ */
+static enum trainer_status ask_remote(const struct remote_teacher *remote, const struct trainer_recipe *recipe,
+                                      struct trainer_rollouts *r, int32_t task, int32_t iteration, size_t first, size_t n,
+                                      struct trainer_error *err)
+{
+    size_t cells = n * r->width;
+    struct trainer_teacher_batch batch = {.recipe = recipe,
+                                          .rollouts = r,
+                                          .first = first,
+                                          .n = n,
+                                          .task = task,
+                                          .iteration = iteration,
+                                          .width = r->width,
+                                          .log_prob = r->reference + first * r->width};
+    memset(batch.log_prob, 0, cells * sizeof *batch.log_prob);
+    const enum trainer_status status = remote->ask(remote->context, &batch, err);
+    for (size_t i = 0; i < cells && status == TRAINER_OK; i++) {
+        float *log_prob = &batch.log_prob[i];
+        if (!(isfinite(*log_prob) && *log_prob <= 1e-3f))
+            return trainer_fail(err, TRAINER_ENUMERIC, "a log-prob of algorithm.endpoint is %g, not a number up to 0",
+                                (double)*log_prob);
+        *log_prob = r->mask[first * r->width + i] && *log_prob < 0 ? *log_prob : 0;
+    }
+    return status;
+}
+
 /* sft needs no reference log-probs: its teacher has sampled the rollouts, and cross-entropy only needs the tokens. */
 enum trainer_status reference_policies_score_task(struct reference_policies *policies, struct learner *learner,
                                                   const struct trainer_recipe *recipe, struct trainer_rollouts *r, int32_t task,
-                                                  size_t first, size_t n, struct trainer_error *err)
+                                                  int32_t iteration, size_t first, size_t n, struct trainer_error *err)
 {
     struct learner_rows rows = rows_of(r, first, n);
     unsigned needs = recipe_needs(recipe, task);
     if (needs & RL_NEED_POLICY_REFERENCE)
         return hinted_teacher_score(&policies->hinted, learner, recipe, r, first, n, err);
+    if (recipe_has_remote_teacher(recipe, task))
+        return ask_remote(&policies->remote, recipe, r, task, iteration, first, n, err);
     if (needs & RL_NEED_FROZEN_REFERENCE)
         return learner_score(learner, policies->teacher[task], &rows, r->reference + first * r->width, err);
     return TRAINER_OK;

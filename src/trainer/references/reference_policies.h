@@ -32,7 +32,14 @@ bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *r
 enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
                                          struct trainer_rollouts *rollouts, size_t first, size_t n, struct trainer_error *err);
 
+/* Asks teachers behind endpoints. */
+struct remote_teacher {
+    trainer_teacher_fn *ask; /* NULL: no endpoint can be asked */
+    void *context;
+};
+
 struct reference_policies {
+    struct remote_teacher remote; /* filled by the caller */
     float *start; /* [n_params] weights that training started from, or of the moving reference; NULL without kl_coef */
     float *teacher[TRAINER_ENVS_MAX]; /* [n_params] teacher of each task; NULL if the task has none */
     struct hinted_rows hinted;
@@ -53,11 +60,12 @@ void reference_policies_close(struct reference_policies *policies);
 
 /*
  * Writes log-probs of a task's teacher to rollouts->reference of the task's rows [first, first+n), if its algorithm
- * needs them.
+ * needs them. Returns TRAINER_ENUMERIC for a log-prob of an endpoint that is not finite or above 0.
  */
 enum trainer_status reference_policies_score_task(struct reference_policies *policies, struct learner *learner,
                                                   const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
-                                                  int32_t task, size_t first, size_t n, struct trainer_error *err);
+                                                  int32_t task, int32_t iteration, size_t first, size_t n,
+                                                  struct trainer_error *err);
 
 /*
  * Moves the reference of the KL penalty towards the policy, if the recipe asks for it after this iteration (0-based).

@@ -7,15 +7,18 @@
 #include "run/credit_rollouts.h"
 
 /*
- * A person wants to see what the policy writes, not the rows of a data set. Algorithms that get rollouts or advantages from
- * outside have none here, and grpo's are shown.
+ * A person wants to see what the policy writes, not the rows of a data set. Algorithms that get rollouts, advantages or a
+ * teacher's log-probs from outside have none here, and grpo's are shown.
  */
 static void sample_itself(struct trainer_task *task)
 {
     const struct rl_algorithm *row = rl_algorithm_at(task->algorithm.name);
     bool sourced = row->needs & RL_NEED_FROZEN_SOURCE && task->data[0];
-    if (sourced || row->needs & RL_NEED_CALLBACK)
+    bool remote = row->needs & RL_NEED_FROZEN_REFERENCE && task->algorithm.endpoint.base_url[0];
+    if (sourced || remote || row->needs & RL_NEED_CALLBACK)
         trainer_algorithm_init(&task->algorithm, RL_ALGORITHM_GRPO);
+    if (task->algorithm.endpoint.base_url[0])
+        task->algorithm.distill.how = TRAINER_DISTILL_NONE;
     task->data[0] = '\0';
 }
 

@@ -247,7 +247,7 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
     return status;
 }
 
-/* Without a callback the run would train on advantages of 0. */
+/* Without a callback the run would train on advantages, or on a teacher's log-probs, of 0. */
 static enum trainer_status look_for_callbacks(const struct run *run, struct trainer_error *err)
 {
     for (int32_t i = 0; i < run->recipe->n_tasks; i++) {
@@ -258,6 +258,8 @@ static enum trainer_status look_for_callbacks(const struct run *run, struct trai
                                                 : NULL;
         if (set && !run->memory.given.ask)
             return trainer_fail(err, TRAINER_EINVAL, "algorithm.%s is set, but this program cannot run it", set);
+        if (recipe_has_remote_teacher(run->recipe, i) && !run->references.remote.ask)
+            return trainer_fail(err, TRAINER_EINVAL, "algorithm.endpoint.base_url is set, but this program cannot ask it");
     }
     return TRAINER_OK;
 }
@@ -276,6 +278,7 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe, con
     run.process = *process;
     run.memory.judging = (struct judging){.ask = run.options.judge, .context = run.options.judge_context};
     run.memory.given = (struct given_credit){run.options.credit, run.options.credit_context};
+    run.references.remote = (struct remote_teacher){run.options.teacher, run.options.teacher_context};
     enum trainer_status status = look_for_callbacks(&run, &local);
     if (status == TRAINER_OK)
         status = memory_bound_check(recipe, &local);
