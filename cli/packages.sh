@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes Debian packages of the tree: lineage (the command), lineage-train (trainer and kernels behind it),
-# lineage-mpi (one trial by several processes), liblineage0, librlcore0, librlcase0, libtrainer0, liblineage-dev and python3-lineage. Installs what is missing for that.
+# liblineage0, librlcore0, librlcase0, libtrainer0, liblineage-dev and python3-lineage. Installs what is missing for that.
 #
 # usage: sh cli/packages.sh [DIRECTORY]      (default: build-packages; a build is kept there and goes on)
 #        sh cli/packages.sh --portable [x86_64|aarch64] [DIRECTORY]
@@ -48,7 +48,7 @@ if [ "$portable" ]; then
     echo "$build/lineage-$version-$portable" && exit 0
 fi
 # shellcheck disable=SC2086
-need_packages $build_packages libopenmpi-dev dpkg-dev file
+need_packages $build_packages dpkg-dev file
 
 # The flags that Debian builds its own packages with. Without -g: a static library would keep it.
 DEB_BUILD_MAINT_OPTIONS=hardening=+all
@@ -63,7 +63,7 @@ export CFLAGS
 # millisecond or two longer to start than one that is built to be fast.
 build=${1:-$here/build-packages}
 cmake -S "$here" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DLINEAGE_PACKAGES=ON \
-    -DLINEAGE_STATIC_COMMAND=OFF -DLINEAGE_MPI=ON -DLINEAGE_ZSH_DIR=share/zsh/vendor-completions \
+    -DLINEAGE_STATIC_COMMAND=OFF -DLINEAGE_ZSH_DIR=share/zsh/vendor-completions \
     -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF >&2
 ninja -C "$build" >&2
 rm -f "$build"/*.deb

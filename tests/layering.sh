@@ -95,14 +95,12 @@ cli/sweep                  *                           include/lineage cli/cli.h
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
 cli/plan                   *                           include/lineage cli/cli.h cli/support cli/output cli/propose cli/trial cli/sweep cli/share
 cli/night                  night.h        include/lineage cli/cli.h cli/support cli/output cli/trial cli/run cli/report cli/sweep cli/share cli/plan
-cli/submit                 submit.h              include/lineage cli/cli.h cli/support cli/sweep
 cli/recipe_night           night_recipes.h             include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/sweep
-cli/ranks                  launch.h team.h          include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose cli/git
 cli/report                 html_escape.h html_page.h report_model.h   include/lineage cli/cli.h cli/output
 cli/histories              history.h history_rows.h   include/lineage cli/cli.h cli/support
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/submit cli/recipe_night cli/mcp cli/report cli/serve cli/histories
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/sweep cli/share cli/plan cli/night cli/recipe_night cli/mcp cli/report cli/serve cli/histories
 cli/man                    guides.def                  -
 cli                        -                           include/lineage include/rlcore cli/cli.h cli/support cli/commands cli/man
 END
@@ -119,12 +117,11 @@ uthash.h     src/store/append src/store/ideas src/store/code cli/judge
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/format src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git
-jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe src/trainer/rollout cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/submit cli/mcp cli/report cli/serve cli/histories cli/commands src/rlcase
+jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe src/trainer/rollout cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/sweep cli/share cli/plan cli/mcp cli/report cli/serve cli/histories cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge
 cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support
-mpi.h        cli/ranks
 popt.h       cli/cli.h
 pcre2.h      cli/metrics
 END

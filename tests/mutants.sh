@@ -10,7 +10,7 @@ set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 work=$here/build-mutants
-large='browser|server|pytorch|node|package|mpi|long'
+large='browser|server|pytorch|node|package|long'
 mkdir -p "$work/src"
 (cd "$here" && git ls-files -z | tar -cf - --null -T -) | tar -xmf - -C "$work/src"
 [ ! -d "$here/../shared" ] || ln -sfn "$(cd "$here/../shared" && pwd)" "$work/shared"

@@ -5,8 +5,8 @@
 # usage: sh tests/run.sh [core|long|arm] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
 #
 # core is for everyday work: it builds once, without sanitizers, and leaves out the tests that need large things, which it does not
-# install: a browser, a database server, PyTorch, Node, Debian's tools for packages, an MPI (labels browser, server, pytorch, node,
-# package, mpi).
+# install: a browser, a database server, PyTorch, Node, Debian's tools for packages (labels browser, server, pytorch, node,
+# package).
 #
 # long runs what takes many minutes: every single fault where the other commands test a sample, portable builds and packages in a
 # bare Debian (label long), threads of servers and trainer, 20000 kills of the marathon, and bits flipped in stores for five minutes.
@@ -23,7 +23,7 @@ which=all
 case ${1:-} in
 core | long) which=$1 && shift ;;
 esac
-large='browser|server|pytorch|node|package|mpi'
+large='browser|server|pytorch|node|package'
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 plain=$here/build-test
@@ -65,11 +65,10 @@ if [ "$which" != core ]; then
     test_packages="clang libclang-rt-dev libomp-dev"
     command -v npm >/dev/null || test_packages="$test_packages nodejs npm" # clients of `lineage mcp`
     test_packages="$test_packages postgresql pgbouncer" # a log in PostgreSQL, also behind a pooler in transaction mode
-    test_packages="$test_packages slurmctld slurmd slurm-client munge" # `night --submit`; the daemons run only while their test does
+    test_packages="$test_packages slurmctld slurmd slurm-client munge" # a night by Slurm; the daemons run only while their test does
     test_packages="$test_packages parallel iproute2 openssh-server" # workers by GNU parallel, in network namespaces, by ssh
     test_packages="$test_packages chromium chromium-driver python3-selenium" # pages of `lineage report` and `lineage serve`
     test_packages="$test_packages python3-torch python3-pytest python3-setuptools python3-wheel python3-pip mypy" # the Python package
-    test_packages="$test_packages libopenmpi-dev openmpi-bin" # one trial by several processes
     test_packages="$test_packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish" # packages, manual pages, completions
     # shellcheck disable=SC2086
     # A password is asked for here, before the output of the build covers the question.
@@ -163,11 +162,7 @@ run_threaded()
 
 configure "$plain" -DLINEAGE_TESTS_ONCE=$([ "$which" = all ] && [ $# -eq 0 ] && echo ON || echo OFF)
 ninja -C "$plain" # its own line says how far it is
-if [ -n "$fetching" ]; then
-    wait "$fetching"
-    cmake "$plain" >/dev/null # finds what has come since
-    ninja -C "$plain"
-fi
+[ -z "$fetching" ] || wait "$fetching"
 if [ "$which" = long ]; then
     run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
     [ $# -gt 0 ] || run_threaded mcp_hostile serve_hostile trainer_generate trainer_run

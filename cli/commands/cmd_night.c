@@ -4,10 +4,9 @@
 
 #include "commands/night_trainer.h"
 #include "night/night.h"
-#include "ranks/launch.h"
 #include "run/abandoned_trial.h"
 #include "run/command_settings.h"
-#include "submit/submit.h"
+#include "support/launchers.h"
 #include "support/program.h"
 
 enum { NIGHT_REQUIREMENTS_MAX = 32, AGENT_TOKENS = 2000000 };
@@ -20,8 +19,6 @@ struct night_options {
     char *prune, *sandbox;
     char *agent_endpoint, *agent_model, *agent_key_env, *agent_prompt, *agent_tokens, *agent_command;
     int approve, list, quiet, report, worker, confirm, no_confirm;
-    char *scheduler, *workers, *gpus, **scheduler_options; /* of --submit */
-    int print;
     const char *const **environments; /* one environment per slot */
     unsigned retry_labels;
     const char *again[64 + 2 * NIGHT_REQUIREMENTS_MAX]; /* options to repeat when the night is continued, NULL-terminated */
@@ -341,38 +338,14 @@ static void collect_options(struct night_options *o)
     o->night.options = o->again;
 }
 
-/* What acts once, or belongs to one machine, is refused, because each worker would do it. */
-static int check_submission(const struct night_options *o)
+static void warn_of_launcher(const struct night_sweep *sweep)
 {
-    const struct {
-        const char *option;
-        bool given;
-    } own[] = {{"--list", o->list}, {"--retry", o->retry != NULL}, {"--slot", o->slots != NULL}};
-    const bool any = o->workers || o->gpus || o->scheduler_options || o->print;
-    if (!o->scheduler)
-        return any ? cli_error(CLI_USAGE, "--workers, --gpus, --scheduler-option and --print need --submit") : CLI_GO_ON;
-    if (strcmp(o->scheduler, "slurm") != 0)
-        return cli_error(CLI_USAGE, "--submit '%s': use slurm; `lineage help machines` starts workers elsewhere", o->scheduler);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (own[i].given)
-            return cli_error(CLI_USAGE, "%s and --submit exclude each other", own[i].option);
-    return CLI_GO_ON;
-}
-
-static int submit(const struct night_options *o)
-{
-    struct submission s = {.sweep = &o->night.list.sweep,
-                           .place = o->session.where.dir ? o->session.where.dir : ".",
-                           .options = o->night.options,
-                           .hours = o->night.hours.limit,
-                           .extra = (const char *const *)o->scheduler_options,
-                           .print = o->print};
-    if ((o->workers && !cli_count_parse(&s.workers, "workers", o->workers)) ||
-        (o->gpus && !cli_count_parse(&s.gpus, "gpus", o->gpus)))
-        return CLI_USAGE;
-    if ((o->workers && (s.workers < 1 || s.workers > SUBMIT_WORKERS_MAX)) || s.gpus > SUBMIT_WORKERS_MAX)
-        return cli_error(CLI_USAGE, "--workers %s: use 1 to %d", o->workers, SUBMIT_WORKERS_MAX);
-    return submit_night(&s);
+    const json_t *command = json_object_get(sweep->root, "command");
+    const char *words[LAUNCHER_WORDS_MAX + 1] = {"sh", "-c", json_string_value(command)};
+    for (size_t i = 0; i < json_array_size(command) && i < LAUNCHER_WORDS_MAX; i++)
+        words[i] = json_string_value(json_array_get(command, i));
+    if (sweep->of_commands)
+        launchers_warn(words, sweep->directory ? sweep->directory : "");
 }
 
 static int make_store(const struct night_options *o)
@@ -400,10 +373,6 @@ static int read_sweep(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
     struct night *night = &o->night;
-    if (check_submission(o) != CLI_GO_ON)
-        return CLI_USAGE;
-    if (o->scheduler)
-        o->worker = true;
     night->quiet = o->quiet;
     night->report = o->report;
     night->claims.shared = o->worker;
@@ -429,8 +398,8 @@ static int read_sweep(struct cli_session *session, void *context)
     if (status == CLI_GO_ON && (!read_planning(o) || !read_reruns(o)))
         status = CLI_USAGE;
     collect_options(o);
-    if (status == CLI_GO_ON && o->scheduler)
-        return submit(o);
+    if (status == CLI_GO_ON && o->worker)
+        warn_of_launcher(&night->list.sweep);
     return status == CLI_GO_ON ? make_store(o) : status;
 }
 
@@ -530,12 +499,6 @@ static int run_night(struct night_options *o, const struct cli_command *command,
          NULL},
         {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
          "how long a worker may be silent before another takes over its trial (default: 60)", "SECONDS"},
-        {"submit", 0, POPT_ARG_STRING, &o->scheduler, 0, "run nothing here: give workers of this night to a scheduler", "slurm"},
-        {"print", 0, POPT_ARG_NONE, &o->print, 0, "with --submit: print what the scheduler would get, and submit nothing", NULL},
-        {"workers", 0, POPT_ARG_STRING, &o->workers, 0, "with --submit: how many workers (default: 1)", "N"},
-        {"gpus", 0, POPT_ARG_STRING, &o->gpus, 0, "with --submit: GPUs of each worker", "N"},
-        {"scheduler-option", 0, POPT_ARG_ARGV, &o->scheduler_options, 0,
-         "with --submit: one more option of sbatch; may be repeated", "OPTION"},
         {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0, "stop after K similar failures in a row (default: 5; 0: never)",
          "K"},
         {"retry", 0, POPT_ARG_STRING, &o->retry, 0,
@@ -600,8 +563,7 @@ static int run_night(struct night_options *o, const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct launch launch = launch_read();
-    if (launch_refuse(&launch) != CLI_GO_ON)
+    if (launchers_refuse() != CLI_GO_ON)
         return CLI_USAGE;
     struct night_options *o = calloc(1, sizeof *o);
     if (!o)
@@ -648,14 +610,11 @@ const struct cli_command cmd_night = {
                    "their rows. If a worker is killed or silent for longer than --lease, another worker runs\n"
                    "its trial; the first row of a trial counts. In a store on a server with more than 10,000\n"
                    "trials, a worker of a list or grid of commands reads only the rows that it needs, and does\n"
-                   "not write KNOWLEDGE.md. --submit gives workers to Slurm, which puts an ended worker back into\n"
-                   "its queue. The night stops with exit status 3 if 5 trials in a row\n"
+                   "not write KNOWLEDGE.md. The night stops with exit status 3 if 5 trials in a row\n"
                    "fail with the same evidence.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"
                 "  lineage night ladder.json -C runs/hop --worker\n"
-                "  lineage night mine.json -C postgres://db/trials/mine --submit slurm \\\n"
-                "      --workers 32 --gpus 1 --hours 11 --scheduler-option --partition=gpu\n"
                 "  lineage night mine.json -C runs/mine --propose tpe --trials 40 \\\n"
                 "      --slot CUDA_VISIBLE_DEVICES=0 --slot CUDA_VISIBLE_DEVICES=1",
     .run = run,

@@ -1,8 +1,7 @@
-/* cmd_passk.c: `lineage passk`: measures pass@k of policies, and chooses among them. */
+/* cmd_passk.c: `lineage passk`: measures pass@k of a policy. */
 
 #include <rlcore/passk.h>
 
-#include "recipe/passk_selection.h"
 #include "recipe/policy_source.h"
 
 /* How often each evaluation question was asked and answered correctly. The counts are kept per question,
@@ -117,17 +116,13 @@ static int64_t passk_total(const int64_t *values, size_t n)
     return sum;
 }
 
-/* ---- `lineage passk`: measures pass@k of policies, and chooses among them ---- */
-
-/* With 1000 resamples, a probability of being the best has a standard error of at most 0.016. */
-enum { K_MAX = 64, POLICIES_MAX = 64, RESAMPLES = 1000 };
+enum { K_MAX = 64 };
 
 struct passk_options {
     struct policy_source source;
-    char *samples, *k_text, *seed, *questions, *enough, *format_text, *estimate_text, *counts_file, *rates_file;
-    int dynamic, select;
+    char *samples, *k_text, *seed, *questions, *enough, *format_text;
+    int dynamic;
     enum cli_format format;
-    enum passk_estimate estimate;
     struct passk_sampling sampling;
     size_t n_questions; /* from the command line; 0: the recipe's */
     int64_t k[K_MAX];
@@ -257,51 +252,11 @@ static bool parse_k(struct passk_options *o)
     return true;
 }
 
-static int parse_estimate(struct passk_options *o)
-{
-    const char *text = o->estimate_text ? o->estimate_text : "beta";
-    bool is_bernoulli = strcmp(text, "bernoulli") == 0;
-    if (!is_bernoulli && strcmp(text, "beta") != 0)
-        return cli_error(CLI_USAGE, "--estimate must be beta or bernoulli, not '%s'", text);
-    if (!o->select && o->estimate_text)
-        return cli_error(CLI_USAGE, "--estimate needs --select");
-    if (is_bernoulli && o->dynamic)
-        return cli_error(CLI_USAGE, "--estimate bernoulli does not work with --dynamic: sampling until an answer is correct "
-                                    "makes the share of correct answers too large");
-    o->estimate = is_bernoulli ? PASSK_BERNOULLI : PASSK_BETA;
-    return CLI_GO_ON;
-}
-
-/* With --counts nothing is sampled, so every option that says how to sample would be ignored. */
-static int check_counts(const struct passk_options *o, size_t n_policies)
-{
-    const struct policy_source *source = &o->source;
-    const struct {
-        const char *name;
-        bool given;
-    } options[] = {{"a policy", n_policies > 0},      {"--samples", o->samples},     {"--dynamic", o->dynamic},
-                   {"--enough", o->enough},           {"--questions", o->questions}, {"--checkpoint", source->checkpoint},
-                   {"--recipe", source->recipe_file}, {"--set", source->sets},       {"--threads", source->threads},
-                   {"--directory", source->store}};
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (o->counts_file && options[i].given)
-            return cli_error(CLI_USAGE, "passk: %s does not work with --counts, whose samples are already drawn",
-                             options[i].name);
-    if (!o->counts_file && n_policies == 0)
-        return cli_error(CLI_USAGE, "passk: needs a RECIPE, CHECKPOINT or ID");
-    return CLI_GO_ON;
-}
-
 /* The default of 16 samples costs as much as 16 evaluations. With --dynamic it is 64, because that limit is rarely
  * reached. */
-static int parse(struct passk_options *o, size_t n_policies)
+static int parse(struct passk_options *o)
 {
     struct passk_sampling *sampling = &o->sampling;
-    int status = parse_estimate(o);
-    if (status == CLI_GO_ON)
-        status = check_counts(o, n_policies);
-    if (status != CLI_GO_ON)
-        return status;
     *sampling = (struct passk_sampling){.budget = o->dynamic ? 64 : 16, .enough = 2, .seed = 1, .dynamic = o->dynamic};
     if (!cli_format_parse(&o->format, o->format_text) ||
         (o->samples && !cli_count_parse(&sampling->budget, "samples", o->samples)) ||
@@ -313,195 +268,28 @@ static int parse(struct passk_options *o, size_t n_policies)
         return cli_error(CLI_USAGE, "--enough needs --dynamic");
     if (sampling->budget < 1 || sampling->budget > 65536 || sampling->enough < 1 || o->n_questions > 1000000)
         return cli_error(CLI_USAGE, "passk: --samples must be 1 to 65536, --enough at least 1, --questions 1 to 1000000");
-    return o->counts_file || parse_k(o) ? CLI_GO_ON : CLI_USAGE;
+    return parse_k(o) ? CLI_GO_ON : CLI_USAGE;
 }
 
-/* Opens a policy, applies the command's own options to its recipe, and asks its questions. */
-static int take_counts(struct passk_options *o, const char *what, struct passk_counts *counts)
+/* The command's own options override the recipe after it was checked. */
+static int work(void *context, const char *what)
 {
-    int status = policy_source_open(&o->source, what);
-    if (status == CLI_GO_ON && o->n_questions)
-        o->source.recipe.evaluation.questions = (int32_t)o->n_questions;
-    return status == CLI_GO_ON ? passk_counts_take(counts, &o->source, &o->sampling) : status;
-}
-
-/* The file must not exist, because it is written after sampling, and a measurement that took an hour may be in it. */
-static int write_rates(const struct passk_options *o, const struct passk_selection *selection)
-{
-    FILE *out = o->rates_file ? fopen(o->rates_file, "wxe") : NULL;
-    if (!o->rates_file)
-        return CLI_GO_ON;
-    if (!out)
-        return cli_error(CLI_USAGE, "--rates: cannot write %s: %s", o->rates_file, strerror(errno));
-    int status = passk_rates_print(selection, out, o->format == CLI_JSON || o->format == CLI_CSV ? o->format : CLI_TSV);
-    bool written = !ferror(out);
-    written = fclose(out) == 0 && written;
-    if (status == CLI_OK && !written)
-        status = cli_error(CLI_USAGE, "--rates: cannot write %s: %s", o->rates_file, strerror(errno));
-    return status == CLI_OK ? CLI_GO_ON : status;
-}
-
-/* Found before anything is sampled, which can take an hour. */
-static int check_rates_file(const struct passk_options *o)
-{
-    if (o->rates_file && strcmp(o->rates_file, "-") == 0)
-        return cli_error(CLI_USAGE, "--rates needs a file; standard output has the ranking");
-    FILE *there = o->rates_file ? fopen(o->rates_file, "re") : NULL;
-    if (!there)
-        return CLI_GO_ON;
-    fclose(there);
-    return cli_error(CLI_USAGE, "--rates: %s exists already", o->rates_file);
-}
-
-/* ---- one policy ---- */
-
-static int measure(struct passk_options *o, const char *what)
-{
+    struct passk_options *o = context;
     struct passk_counts counts = {0};
     struct curves curves = {0};
-    int status = take_counts(o, what, &counts);
+    int status = parse(o);
+    if (status == CLI_GO_ON)
+        status = policy_source_open(&o->source, what);
+    if (status == CLI_GO_ON && o->n_questions)
+        o->source.recipe.evaluation.questions = (int32_t)o->n_questions;
+    if (status == CLI_GO_ON)
+        status = passk_counts_take(&counts, &o->source, &o->sampling);
     if (status == CLI_GO_ON)
         status = fit_curves(&curves, o, &counts);
-    const struct passk_selection rates = {
-        .n = 1, .n_questions = counts.n, .names = &what, .asked = counts.asked, .right = counts.right};
-    if (status == CLI_GO_ON)
-        status = write_rates(o, &rates);
     if (status == CLI_GO_ON)
         status = print_curves(o, &counts, &curves);
     passk_counts_release(&counts);
     return status;
-}
-
-/* ---- several policies ---- */
-
-/* Whether two recipes ask the same questions. Policies can be compared only on the same questions. */
-static bool asks_the_same(const struct trainer_recipe *a, const struct trainer_recipe *b)
-{
-    bool same = a->n_tasks == b->n_tasks && a->evaluation.questions == b->evaluation.questions &&
-                a->evaluation.question_seed == b->evaluation.question_seed;
-    for (int32_t i = 0; same && i < a->n_tasks; i++) {
-        const struct trainer_env *x = &a->tasks[i].env, *y = &b->tasks[i].env;
-        same = x->kind == y->kind && x->world.regions == y->world.regions && x->world.region_size == y->world.region_size &&
-               x->world.relations == y->world.relations && x->k_min == y->k_min && x->k_max == y->k_max &&
-               x->max_turns == y->max_turns && x->facts == y->facts && !(x->p_fail < y->p_fail) && !(x->p_fail > y->p_fail);
-    }
-    return same;
-}
-
-/* The counts of all policies. */
-struct contest {
-    const char *const *names;     /* [n] */
-    const char *const *questions; /* [n_questions], or NULL */
-    size_t n, n_questions;
-    struct trainer_recipe first;
-    int64_t *asked, *right; /* [n][n_questions] */
-};
-
-/* Measures one policy after another, so that only one is in memory. */
-static int enter(struct passk_options *o, struct contest *contest, size_t place)
-{
-    struct passk_counts counts = {0};
-    int status = take_counts(o, contest->names[place], &counts);
-    if (status == CLI_GO_ON && place == 0) {
-        contest->first = o->source.recipe;
-        contest->n_questions = counts.n;
-        contest->asked = calloc(contest->n * counts.n, sizeof *contest->asked);
-        contest->right = calloc(contest->n * counts.n, sizeof *contest->right);
-        if (!contest->asked || !contest->right)
-            status = cli_no_memory();
-    }
-    if (status == CLI_GO_ON && !asks_the_same(&contest->first, &o->source.recipe))
-        status = cli_error(CLI_USAGE,
-                           "passk: %s and %s are asked different questions (environments, evaluation.questions, question_seed); "
-                           "compare policies of the same evaluation",
-                           contest->names[0], contest->names[place]);
-    if (status == CLI_GO_ON) {
-        memcpy(contest->asked + place * counts.n, counts.asked, counts.n * sizeof *counts.asked);
-        memcpy(contest->right + place * counts.n, counts.right, counts.n * sizeof *counts.right);
-    }
-    passk_counts_release(&counts);
-    policy_source_release(&o->source);
-    return status;
-}
-
-static int print_selection(const struct passk_options *o, const struct passk_selection *selection)
-{
-    int status = write_rates(o, selection);
-    if (status != CLI_GO_ON)
-        return status;
-    if (o->format == CLI_TABLE)
-        printf("pass@k %s, on %zu questions; best: the share of %d resamples of the questions in which a policy is first\n",
-               o->estimate == PASSK_BETA ? "by Beta-binomial fits" : "as 1 - (1 - c/n)^k", selection->n_questions, RESAMPLES);
-    return passk_selection_print(selection, o->format);
-}
-
-static struct passk_selection selection_of(const struct passk_options *o, const struct contest *contest)
-{
-    return (struct passk_selection){.n = contest->n,
-                                    .n_questions = contest->n_questions,
-                                    .n_k = o->n_k,
-                                    .names = contest->names,
-                                    .questions = contest->questions,
-                                    .asked = contest->asked,
-                                    .right = contest->right,
-                                    .k = o->k,
-                                    .estimate = o->estimate,
-                                    .resamples = RESAMPLES,
-                                    .seed = o->sampling.seed};
-}
-
-static int compare(struct passk_options *o, const char *const *names, size_t n)
-{
-    struct contest contest = {.names = names, .n = n};
-    if (o->source.checkpoint && n > 1)
-        return cli_error(CLI_USAGE, "passk: --checkpoint works with one policy only");
-    int status = CLI_GO_ON;
-    for (size_t i = 0; i < n && status == CLI_GO_ON; i++)
-        status = enter(o, &contest, i);
-    const struct passk_selection selection = selection_of(o, &contest);
-    if (status == CLI_GO_ON)
-        status = print_selection(o, &selection);
-    free(contest.asked);
-    free(contest.right);
-    return status;
-}
-
-/* The default values of k depend on the largest number of samples in the file. */
-static int select_counted(struct passk_options *o)
-{
-    struct passk_table table;
-    int status = passk_table_read(&table, o->counts_file);
-    for (size_t i = 0; status == CLI_GO_ON && i < table.n * table.n_questions; i++)
-        if ((size_t)table.asked[i] > o->sampling.budget || i == 0)
-            o->sampling.budget = (size_t)table.asked[i];
-    if (status == CLI_GO_ON && !parse_k(o))
-        status = CLI_USAGE;
-    if (status == CLI_GO_ON) {
-        const struct contest contest = {.names = (const char *const *)table.names,
-                                        .questions = table.questions,
-                                        .n = table.n,
-                                        .n_questions = table.n_questions,
-                                        .asked = table.asked,
-                                        .right = table.right};
-        const struct passk_selection selection = selection_of(o, &contest);
-        status = print_selection(o, &selection);
-    }
-    passk_table_release(&table);
-    return status;
-}
-
-static int work(void *context, const char *const *what, size_t n)
-{
-    struct passk_options *o = context;
-    o->select |= n > 1 || o->counts_file;
-    int status = parse(o, n);
-    if (status == CLI_GO_ON)
-        status = check_rates_file(o);
-    if (status != CLI_GO_ON)
-        return status;
-    if (o->counts_file)
-        return select_counted(o);
-    return o->select ? compare(o, what, n) : measure(o, what[0]);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -512,11 +300,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "samples per question (default: 16); with --dynamic the most (default: 64)", "N"},
         {"k", 0, POPT_ARG_STRING, &o.k_text, 0, "values of k, ascending (default: powers of two up to 8 times the samples)",
          "K,..."},
-        {"select", 0, POPT_ARG_NONE, &o.select, 0, "print one policy as several are: for every k, with its interval", NULL},
-        {"estimate", 0, POPT_ARG_STRING, &o.estimate_text, 0, "of several policies: beta (default) or bernoulli", "NAME"},
-        {"counts", 0, POPT_ARG_STRING, &o.counts_file, 0,
-         "rank by samples drawn elsewhere, a CSV file with the columns policy, question, samples, correct", "FILE"},
-        {"rates", 0, POPT_ARG_STRING, &o.rates_file, 0, "also write the pass rate of each question to a new file", "FILE"},
         {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question after --enough correct answers", NULL},
         {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "with --dynamic: number of correct answers (default: 2)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 1)", "N"},
@@ -525,24 +308,18 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_FORMAT_OPTION(&o.format_text),
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
-    return policies_command_run(&o.source, command, options, 0, POLICIES_MAX, argc, argv, work, &o);
+    return policy_command_run(&o.source, command, options, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_passk = {
     .name = "passk",
-    .arguments = "RECIPE|CHECKPOINT|ID...",
+    .arguments = "RECIPE|CHECKPOINT|ID",
     .description = "Samples every evaluation question of the recipe and prints two estimates of pass@k for\n"
                    "each k: the unbiased one (for k up to the samples), and that of the Beta-binomial\n"
                    "distribution of pass rates with the greatest likelihood, which also reaches beyond the\n"
                    "samples. --dynamic samples a question until --enough answers are correct; the unbiased\n"
-                   "estimate is not valid then and is left out. Nothing is recorded.\n"
-                   "Several policies are ranked for each k by Beta-binomial fits, or by 1 - (1 - c/n)^k with\n"
-                   "--estimate bernoulli. Intervals, and the probability that a policy is the best, come from\n"
-                   "1000 resamples of the questions. --counts ranks by counts of any other program.",
-    .examples = "  lineage passk 004 007 011 -C runs/hop --samples 32 --k 1,8,32\n"
-                "  lineage passk 004 007 -C runs/hop --dynamic --k 1,64,256\n"
-                "  lineage passk --counts counts.csv --k 1,16,128\n"
-                "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
+                   "estimate is not valid then and is left out. Nothing is recorded.",
+    .examples = "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
                 "  lineage passk 004 -C runs/hop --dynamic --samples 128 --format json",
     .run = run,
 };

@@ -206,12 +206,6 @@ static void end_lease(struct run_options *o)
     o->hold = -1;
 }
 
-/* Without a scheduler, nothing ends this process before the trial: what a launcher leaves is ended, too. */
-static bool is_job_of_scheduler(void)
-{
-    return getenv("SLURM_JOB_ID") || getenv("PBS_JOBID") || getenv("LSB_JOBID") || getenv("KUBERNETES_SERVICE_HOST");
-}
-
 static int run_trial(struct cli_session *session, struct run_options *o)
 {
     struct interrupts interrupts;
@@ -226,7 +220,7 @@ static int run_trial(struct cli_session *session, struct run_options *o)
             return repeated == CLI_NO ? cli_error(CLI_NO, "nothing is run; give the reason to repeat it: --again REASON")
                                       : repeated;
     }
-    if (o->command && is_job_of_scheduler())
+    if (o->command)
         launchers_warn(o->command, o->trial.dir ? o->trial.dir : "");
     o->trial.interrupts = &interrupts;
     /* Signals are held until the row is appended, so that an interrupted trial gets a row too. */

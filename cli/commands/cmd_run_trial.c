@@ -19,8 +19,6 @@
 
 #include "judge/judge.h"
 #include "judge/trajectory.h"
-#include "ranks/launch.h"
-#include "ranks/team.h"
 #include "recipe/address_space.h"
 #include "recipe/recipe_request.h"
 #include "recipe/recipe_teacher.h"
@@ -414,34 +412,6 @@ static bool on_event(void *context, const struct trainer_event *event)
     return say(o->events, recipe_events_event(&o->wire, event));
 }
 
-/* Called if there are several ranks: the others wait for the recipe of rank 0 before they do anything. */
-static enum trainer_status meet(struct team *team, const struct launch *launch, struct child_options *o,
-                                struct trainer_recipe *recipe, struct trainer_error *error)
-{
-    enum trainer_status status = team_open(team, launch->rank, launch->size, error);
-    json_t *peers = status == TRAINER_OK ? team_peers(team) : NULL;
-    if (peers)
-        say(o->events, peers);
-    return status == TRAINER_OK ? team_share(team, recipe, error) : status;
-}
-
-static enum trainer_status run_alone_or_not(struct child_options *o, struct trainer_recipe *recipe,
-                                            const struct trainer_run_options *options, struct trainer_error *error)
-{
-    struct launch launch = launch_read();
-    struct trainer_process process = {.state = o->state, .state_every = o->state_every};
-    struct team team = {.library = NULL};
-    enum trainer_status status = launch.size > 1 ? meet(&team, &launch, o, recipe, error) : TRAINER_OK;
-    process.comm = launch.size > 1 ? &team.comm : NULL;
-    address_space_limit(recipe);
-    if (status == TRAINER_OK)
-        status = trainer_run_process(recipe, options, &process, error);
-    if (status != TRAINER_OK) /* reported now, or the exit of other ranks would be taken for the reason */
-        say(o->events, recipe_events_failure(error));
-    team_close(&team, status != TRAINER_ELOST);
-    return status;
-}
-
 /* Called before the memory limit is set and the trainer's clock starts, so that a missing library or key is reported at
  * once. */
 static enum trainer_status open_judge(struct recipe_judge **judge, const struct trainer_recipe *recipe,
@@ -475,7 +445,7 @@ static int train(const char *path, struct child_options *o)
         status = recipe_teacher_open(&teacher, &recipe, o->teacher_cache, &error);
     options.teacher = recipe_teacher_ask;
     options.teacher_context = teacher;
-    if (status == TRAINER_OK && o->rollouts && launch_read().rank == 0) {
+    if (status == TRAINER_OK && o->rollouts) {
         stream = rollout_stream_open(o->rollouts, o->state != NULL, &recipe, &error);
         status = stream ? TRAINER_OK : error.status;
         options.rollouts = rollout_stream_write;
@@ -483,10 +453,12 @@ static int train(const char *path, struct child_options *o)
     }
     if (status == TRAINER_OK)
         status = address_space_suffices(&recipe, trainer_memory_bound(&recipe), &error);
-    bool ready = status == TRAINER_OK;
-    if (ready)
-        status = run_alone_or_not(o, &recipe, &options, &error);
-    else
+    if (status == TRAINER_OK) {
+        const struct trainer_process process = {.state = o->state, .state_every = o->state_every};
+        address_space_limit(&recipe);
+        status = trainer_run_process(&recipe, &options, &process, &error);
+    }
+    if (status != TRAINER_OK)
         say(o->events, recipe_events_failure(&error));
     recipe_judge_close(judge);
     recipe_teacher_close(teacher);

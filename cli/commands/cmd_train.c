@@ -4,8 +4,7 @@
 #include "recipe/recipe_source.h"
 #include "output/show.h"
 #include "recipe/recipe_request.h"
-#include "ranks/launch.h"
-#include "ranks/team.h"
+#include "support/launchers.h"
 #include "run/abandoned_trial.h"
 
 struct train_options {
@@ -226,21 +225,15 @@ static int run_train(struct train_options *o, const struct cli_command *command,
     return status;
 }
 
-/* If mpirun started several processes, they train one trial: see ranks/launch.h. */
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct launch launch = launch_read();
-    int status = launch_check(&launch, team_is_there);
-    if (status == CLI_GO_ON && launch.rank > 0)
-        return team_work(launch.rank, launch.size);
-    if (status == CLI_GO_ON && launch.size > 1)
-        status = stand_in_fork();
-    if (status != CLI_GO_ON)
-        return status;
+    if (launchers_refuse() != CLI_GO_ON)
+        return CLI_USAGE;
+    launchers_warn_of_copies();
     struct train_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_no_memory();
-    status = run_train(o, command, argc, argv);
+    int status = run_train(o, command, argc, argv);
     free(o);
     return status;
 }
@@ -270,16 +263,9 @@ const struct cli_command cmd_train = {
                    "With --resume, repeating the command continues an interrupted trial, which ends with the\n"
                    "same checkpoint and score as without the interruption. Its row says resumed_after, and\n"
                    "its telemetry begins there. The file is removed when the trial is measured. Training time\n"
-                   "before the interruption counts.\n"
-                   "\n"
-                   "Under mpirun (Open MPI) all processes train one trial together. Numbers and checkpoint do\n"
-                   "not depend on the number of processes: all of them share rollouts and minibatches, the\n"
-                   "first four share gradients. Only rank 0 reads the recipe, writes and prints. Time budgets\n"
-                   "apply to the trial, memory and threads to each process. If a process is lost, the trial\n"
-                   "ends as crash.",
+                   "before the interruption counts.",
     .examples = "  lineage train recipe.json -C runs/hop --hypothesis 'wider clip'\n"
                 "  lineage train recipe.json -C runs/hop --parent best --seed 2 \\\n"
-                "      --set algorithm.name=turn-group-v1d --set alpha=0.9\n"
-                "  mpirun -n 4 lineage train recipe.json -C runs/hop --threads 1",
+                "      --set algorithm.name=turn-group-v1d --set alpha=0.9",
     .run = run,
 };

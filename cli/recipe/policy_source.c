@@ -284,33 +284,14 @@ void policy_source_release(struct policy_source *source)
 }
 
 /* Releases the source itself, so that no command can forget to do so. */
-int policies_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options,
-                         size_t least, size_t most, int argc, const char **argv, policies_work_fn *work, void *context)
-{
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, least, most, argc, argv);
-    if (status == CLI_GO_ON)
-        status = work(context, args.positional, args.n_positional);
-    policy_source_release(source);
-    cli_args_release(&args);
-    return status;
-}
-
-struct one_policy {
-    policy_work_fn *work;
-    void *context;
-};
-
-static int work_on_one(void *context, const char *const *what, size_t n)
-{
-    const struct one_policy *one = context;
-    (void)n;
-    return one->work(one->context, what[0]);
-}
-
 int policy_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options, int argc,
                        const char **argv, policy_work_fn *work, void *context)
 {
-    struct one_policy one = {work, context};
-    return policies_command_run(source, command, options, 1, 1, argc, argv, work_on_one, &one);
+    struct cli_args args;
+    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
+    if (status == CLI_GO_ON)
+        status = work(context, args.positional[0]);
+    policy_source_release(source);
+    cli_args_release(&args);
+    return status;
 }

@@ -42,10 +42,5 @@ typedef int policy_work_fn(void *context, const char *what);
 int policy_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options, int argc,
                        const char **argv, policy_work_fn *work, void *context);
 
-/* Runs a command on `least` to `most` policies, which `work` opens and releases. */
-typedef int policies_work_fn(void *context, const char *const *what, size_t n);
-int policies_command_run(struct policy_source *source, const struct cli_command *command, struct poptOption *options,
-                         size_t least, size_t most, int argc, const char **argv, policies_work_fn *work, void *context);
-
 /* Prints a failure of the trainer and returns its exit status. */
 int policy_fail(const struct trainer_error *err);

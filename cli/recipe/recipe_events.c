@@ -519,8 +519,7 @@ json_t *recipe_events_failure(const struct trainer_error *error)
     enum trial_failure failure = TRIAL_FAILURE_INPUT;
     if (error->status == TRAINER_ESIZE)
         failure = TRIAL_FAILURE_SIZE;
-    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC || error->status == TRAINER_ELOST ||
-             error->status == TRAINER_EJUDGE)
+    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC || error->status == TRAINER_EJUDGE)
         failure = TRIAL_FAILURE_OTHER;
     json_t *line = json_object();
     cli_json_set(line, "failed", cli_json_text(error->text), "kind", json_string(trial_failure_name(failure)), NULL);

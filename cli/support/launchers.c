@@ -71,10 +71,18 @@ static const char *leaving_launcher(const char *const *words, const char *dir)
                                                                             : NULL;
 }
 
+/* Only there is this process ended before it can end what a launcher leaves. */
+static bool is_job_of_scheduler(void)
+{
+    return getenv("SLURM_JOB_ID") || getenv("PBS_JOBID") || getenv("LSB_JOBID") || getenv("KUBERNETES_SERVICE_HOST");
+}
+
 void launchers_warn(const char *const *given, const char *dir)
 {
     const char *words[LAUNCHER_WORDS_MAX + 1] = {NULL}, *launcher;
     char text[400], *copy = NULL;
+    if (!is_job_of_scheduler())
+        return;
     for (size_t i = 0; given[i] && i < LAUNCHER_WORDS_MAX; i++)
         words[i] = given[i];
     if (words[0] && words[1] && words[2] && strcmp(words[1], "-c") == 0 && find_exec(words[2]) &&
@@ -93,4 +101,34 @@ void launchers_warn(const char *const *given, const char *dir)
         cli_say(text);
     }
     free(copy);
+}
+
+static int number_of(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : 0;
+}
+
+int launchers_refuse(void)
+{
+    const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", getenv("PMIX_RANK") ? "SLURM_STEP_NUM_TASKS" : "PMI_SIZE"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (number_of(sizes[i]) > 1)
+            return cli_error(
+                CLI_USAGE,
+                "started as %d processes (%s), which would each run all of it: start one; `lineage night --jobs` and "
+                "`--worker` run several trials at a time",
+                number_of(sizes[i]), sizes[i]);
+    return CLI_GO_ON;
+}
+
+/* They may be meant to train different trials, so this is a warning. Only the first of them prints it. */
+void launchers_warn_of_copies(void)
+{
+    char text[160];
+    const int n = number_of("SLURM_STEP_NUM_TASKS");
+    if (n <= 1 || !getenv("SLURM_PROCID") || number_of("SLURM_PROCID") != 0)
+        return;
+    snprintf(text, sizeof text, "srun started %d processes, so each trains a whole trial of its own", n);
+    cli_say(text);
 }

@@ -130,8 +130,13 @@ const char *cli_instead(const char *command, const char *option)
         {"sign", "", "`ssh-keygen -Y sign` signs what `lineage verify --digest` prints; see `lineage help operations`"},
         {"append", "batch", "`lineage core` computes the figures for `append --json`; see `lineage help kernels`"},
         {"compare", "code", "name the trials, such as 001,012 003,013; see `lineage help agents`"},
-        {"night", "hosts", "start `lineage night SWEEP --worker` on each machine; see `lineage help machines`"},
-        {"night", "image", "`lineage help machines` has a Job of Kubernetes"},
+        {"passk", "counts", "`lineage core` takes counts: passk, passk_beta_fit and passk_beta"},
+        {"passk", "rates", "`lineage core` takes counts: passk, passk_beta_fit and passk_beta"},
+        {"passk", "select", "run passk once for each policy, with --format json"},
+        {"passk", "estimate", "run passk once for each policy, with --format json"},
+        {"night", "submit", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "hosts", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "image", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
     };
     const char *name = option ? option + strspn(option, "-") : "";
     for (size_t i = 0; i < sizeof instead / sizeof *instead; i++)

@@ -17,8 +17,8 @@
  *     }
  *
  * In this header a comment on a member begins with its default: "(0.3) share of ..". A path in quotes is the member's
- * key in the JSON file, given where it differs from the member's name. Comments on enumerators list the words of the
- * JSON file, in order.
+ * key in the JSON file, given where it differs from the member's name. The published form has the words for enumerators,
+ * in order, and what each setting does.
  */
 #ifndef TRAINER_RECIPE_H
 #define TRAINER_RECIPE_H
@@ -34,9 +34,8 @@
 #define TRAINER_PROSE_MAX 1024
 #define TRAINER_PATH_MAX 1024
 
-enum trainer_gain { TRAINER_GAIN_PROB, TRAINER_GAIN_LOG_PROB }; /* "prob", "log_prob" */
+enum trainer_gain { TRAINER_GAIN_PROB, TRAINER_GAIN_LOG_PROB };
 
-/* "none", "uniform", "group", "anchor", "linear", "step" */
 enum trainer_length_penalty {
     TRAINER_LENGTH_NONE,
     TRAINER_LENGTH_UNIFORM,
@@ -46,7 +45,7 @@ enum trainer_length_penalty {
     TRAINER_LENGTH_STEP    /* RL_LENGTH_STEP, with the length of struct trainer_length as anchor */
 };
 
-/* "decouple", "allocation"; "last_step", "all_steps", "only": see rlcore/adca.h. */
+/* See rlcore/adca.h. */
 enum trainer_adca_scheme { TRAINER_ADCA_DECOUPLE, TRAINER_ADCA_ALLOCATION };
 enum trainer_adca_outcome { TRAINER_ADCA_LAST_STEP, TRAINER_ADCA_ALL_STEPS, TRAINER_ADCA_ONLY };
 
@@ -54,8 +53,7 @@ enum trainer_adca_outcome { TRAINER_ADCA_LAST_STEP, TRAINER_ADCA_ALL_STEPS, TRAI
 struct trainer_adca {
     enum trainer_adca_scheme scheme;   /* (decouple) */
     enum trainer_adca_outcome outcome; /* (last_step) */
-    /* (0.2) scheme decouple: magnitude of a step's reward; the flag gives the sign */
-    double fix_base;
+    double fix_base;                   /* (0.2) scheme decouple: magnitude of a step's reward; the flag gives the sign */
     double consistent_scale;           /* (1) scheme allocation */
     double pos_unconsistent_scale;     /* (0.2) scheme allocation */
     double neg_unconsistent_scale;     /* (0.2) scheme allocation */
@@ -80,11 +78,7 @@ struct trainer_length {
 
 /* echo: which of the tool's tokens are trained on, and with which weight. */
 struct trainer_echo {
-    /*
-     * ("") weights by role, as in prime-rl: "tool=0.1". Only messages after the policy's first token are trained on,
-     * and all of them are the tool's, so other roles are refused. "" = the tool's answers have weight echo_weight
-     */
-    char roles[TRAINER_ROLES_MAX];
+    char roles[TRAINER_ROLES_MAX];   /* ("") weights by role, as in prime-rl: "tool=0.1"; "" = echo_weight */
     enum trainer_echo_filter filter; /* (all) */
 };
 
@@ -96,34 +90,17 @@ struct trainer_hooks {
 
 /* Rollouts that are left out of the policy loss. */
 struct trainer_filter {
-    /*
-     * (false) rollouts that ended because they asked for more than max_turns calls get advantage 0. Their rewards still
-     * count in the statistics of their group
-     */
-    bool truncated;
-    /* (false) rollouts whose advantages are all 0 leave the policy loss and its means over tokens and rollouts */
-    bool zero_advantage;
+    bool truncated;      /* (false) those that asked for more than max_turns calls; their rewards count in their group */
+    bool zero_advantage; /* (false) those whose advantages are all 0 */
 };
 
 /* pass@k as reward (rlcore/passk.h). */
 struct trainer_passk {
     int32_t k; /* (1) each rollout gets the best outcome of its block of k rollouts of the group */
-    /*
-     * (0) "algorithm.passk_schedule.iterations": pass@k is the reward in the first N iterations, afterwards pass@1; 0 =
-     * pass@k in all
-     */
-    int32_t iterations;
-    /*
-     * (false) "algorithm.passk_schedule.gradual": during these iterations k becomes each of its smaller divisors above 1,
-     * for equal numbers of iterations
-     */
-    bool gradual;
+    int32_t iterations; /* (0) "algorithm.passk_schedule.iterations"; 0 = all */
+    bool gradual;       /* (false) "algorithm.passk_schedule.gradual" */
 };
 
-/*
- * "policy": the probability of the true answer, as in gain; "continuations": the share of continuations that are
- * rewarded
- */
 enum trainer_prefix_value { TRAINER_PREFIX_POLICY, TRAINER_PREFIX_CONTINUATIONS };
 
 /* How the value of a prefix is measured, at the prompt's end and after every observation. */
@@ -144,20 +121,12 @@ struct trainer_episodes {
     char markers[TRAINER_NAME_MAX];
 };
 
-/* "none", "advantage", "loss" */
 enum trainer_distill_how {
     TRAINER_DISTILL_NONE,
     TRAINER_DISTILL_ADVANTAGE, /* K1: the advantage of a taught token is log-prob of teacher minus log-prob of policy */
     TRAINER_DISTILL_LOSS       /* K2: half the squared difference of these log-probs is added to the policy loss */
 };
-/*
- * "checkpoint": the teacher is the checkpoint algorithm.teacher; "policy": it is the live policy, which is shown a hint
- */
 enum trainer_distill_teacher { TRAINER_TEACHER_CHECKPOINT, TRAINER_TEACHER_POLICY };
-/*
- * "fact": the last hop's fact, inserted after the prompt; "demonstration": a worked solution, inserted before the
- * prompt
- */
 enum trainer_shown { TRAINER_SHOWN_FACT, TRAINER_SHOWN_DEMONSTRATION };
 
 /*
@@ -172,17 +141,8 @@ struct trainer_distill {
     int32_t horizon;          /* (0) teaches only the first N tokens of a rollout; 0 = all */
     bool normalise;           /* (true) for "advantage": z-scores over the taught tokens */
     double coef;              /* (1) weight, verl's distillation_loss_coef */
-    /*
-     * (0.2, 0.2) "algorithm.distill_clip.low", ".high": for "loss": a token has no gradient once its ratio to the policy
-     * before the iteration's updates has passed 1 - low or 1 + high in the teacher's direction. Defaults: verl's
-     * clip_ratio of a distillation loss, which is separate from that of the policy loss
-     */
-    double clip_low, clip_high;
-    /*
-     * (0) "algorithm.distill_clip.gap": for "loss": a teacher's log-prob counts as at most this far from the policy's; 0 =
-     * no limit. verl's limit of 10 for a token's loss is a gap of sqrt(20)
-     */
-    double clip_gap;
+    double clip_low, clip_high; /* (0.2, 0.2) "algorithm.distill_clip.low", ".high": for "loss" */
+    double clip_gap;            /* (0) "algorithm.distill_clip.gap": for "loss"; verl's limit of 10 is a gap of sqrt(20) */
 };
 
 /*
@@ -207,7 +167,6 @@ struct trainer_hierarchy {
     int32_t turns;    /* (1) turns that the rows of an episode share */
 };
 
-/* "constant", "linear", "cosine", "adaptive" */
 enum trainer_schedule_kind {
     TRAINER_CONSTANT,
     TRAINER_LINEAR,
@@ -241,8 +200,7 @@ struct trainer_algorithm {
     int32_t prm_epochs;
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of the teacher (opd) or of the source (sft) */
     enum trainer_length_penalty length_penalty; /* (none) */
-    /* (0) weight of the length penalty; 0 = the usual weight of that penalty */
-    double length_coef;
+    double length_coef; /* (0) weight of the length penalty; 0 = the usual weight of that penalty */
     struct trainer_length length;
     struct trainer_passk passk;
     struct trainer_distill distill;
@@ -257,17 +215,13 @@ struct trainer_algorithm {
     double echo_below; /* (1) "algorithm.echo_probability.below": only the tool's tokens that the policy finds less likely */
     struct trainer_hooks hooks;
     struct trainer_filter filter;
-    /*
-     * ("") "algorithm.custom.command": shell command that computes the advantages of custom without data.file
-     * (trainer_credit_fn)
-     */
-    char command[TRAINER_PATH_MAX];
+    char command[TRAINER_PATH_MAX]; /* ("") "algorithm.custom.command": gives the advantages of custom (trainer_credit_fn) */
 };
 
-/* Which rollouts the judge skips: "none", "small_adv" (as in enum rl_adca_skip), "all_neg" */
+/* Which rollouts the judge skips, as in enum rl_adca_skip. */
 enum trainer_judge_skip { TRAINER_JUDGE_ALL, TRAINER_JUDGE_SMALL_ADV, TRAINER_JUDGE_ALL_NEG };
 
-/* How the steps of a rollout without flags are treated: "neutral", "outcome" */
+/* How the steps of a rollout without flags are treated. */
 enum trainer_unjudged {
     TRAINER_UNJUDGED_NEUTRAL, /* steps have no flag: only the outcome counts */
     TRAINER_UNJUDGED_OUTCOME  /* GOOD if the rollout succeeded, else BAD: the rule of the reference implementation */
@@ -296,7 +250,6 @@ struct trainer_judge {
 
 #define TRAINER_ENVS_MAX 4
 
-/* "equal", "solved", "mixed" */
 enum trainer_group_sizes {
     TRAINER_GROUPS_EQUAL,
     /* uses fitted pass rates to maximise the expected number of questions with a right answer */
@@ -307,27 +260,11 @@ enum trainer_group_sizes {
 struct trainer_task {
     struct trainer_env env; /* all keys except "algorithm": name, questions, k_min, .. */
     int32_t questions;      /* (32) per iteration */
-    /*
-     * ("") "data.file": file of finished rollouts in place of sampled ones, one JSON object per line; iterations cycle
-     * through its groups. The algorithm is sft, which then needs no teacher, or one with advantages and a correction
-     */
-    char data[TRAINER_PATH_MAX];
+    char data[TRAINER_PATH_MAX]; /* ("") "data.file": file of finished rollouts in place of sampled ones */
     int32_t pool; /* (0) iterations cycle through a pool of N questions; 0 = new ones in every iteration */
-    /*
-     * (0) "allocation.hardness": above 0, questions are drawn from the pool with weights (1 - pass rate)^hardness;
-     * pass rates are fitted to the latest answers
-     */
-    double hardness;
-    /*
-     * (1, 0) "allocation.drop_above", "allocation.drop_below": a question whose pass rate in its last group was above or below is not
-     * asked again as long as there are enough others
-     */
-    double drop_above, drop_below;
-    /*
-     * (equal) "groups.sizes": the other values distribute the same number of rollouts by the questions' pass rates and
-     * need a pool
-     */
-    enum trainer_group_sizes sizes;
+    double hardness; /* (0) "allocation.hardness": questions have the weights (1 - pass rate)^hardness */
+    double drop_above, drop_below; /* (1, 0) "allocation.drop_above", "allocation.drop_below" */
+    enum trainer_group_sizes sizes; /* (equal) "groups.sizes" */
     int32_t least;                  /* (2) "groups.least": smallest number of rollouts in a group */
     struct trainer_algorithm algorithm;
 };
@@ -337,11 +274,7 @@ struct trainer_warm_start {
     int32_t steps;        /* (450) */
     int32_t batch;        /* (128) demonstrations per step */
     double learning_rate; /* (4e-3) rate of AdamW; after the warm-up it falls along a cosine to 5 % */
-    /*
-     * (0.02) learning rate of Muon for the matrices of the layers, on the same curve; 0 = AdamW updates these matrices
-     * too
-     */
-    double matrix_rate;
+    double matrix_rate;   /* (0.02) rate of Muon for the matrices of the layers, on the same curve; 0 = AdamW */
     int32_t warmup;       /* (50) steps of linear warm-up */
     int32_t k_min, k_max; /* (2, 5) hops of hopworld's demonstrations; must include the hops of training */
     struct trainer_demo_options demo; /* "demonstrator" */
@@ -370,22 +303,10 @@ struct trainer_training {
  * of the whole minibatch.
  */
 struct trainer_micro_batch {
-    /*
-     * (0) largest number of tokens; rollouts are packed by the core's plan (rlcore/pack.h). 0 =
-     * TRAINER_MICRO_BATCH_ROWS rollouts, in order
-     */
-    int32_t tokens;
-    /*
-     * (0) memory for the activations that the backward pass needs; 0 = unlimited. Micro-batches that do not fit repeat
-     * their forward pass. Results are the same for every value
-     */
-    double activation_bytes;
+    int32_t tokens;          /* (0) largest number of tokens (rlcore/pack.h); 0 = TRAINER_MICRO_BATCH_ROWS rollouts */
+    double activation_bytes; /* (0) memory for activations, of which the rest is computed twice; 0 = unlimited */
 };
 
-/*
- * "ppo", "turn", "gspo", "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo_tv", "dppo_kl", "dro", "vespo", "luspo", "dppo", "ipo",
- * "compose"
- */
 enum trainer_loss_name {
     TRAINER_LOSS_PPO,
     TRAINER_LOSS_TURN,
@@ -406,7 +327,6 @@ enum trainer_loss_name {
     TRAINER_N_LOSSES
 };
 
-/* "token-mean", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm" */
 enum trainer_aggregation {
     TRAINER_TOKEN_MEAN,
     TRAINER_SEQ_MEAN_TOKEN_SUM,
@@ -414,7 +334,7 @@ enum trainer_aggregation {
     TRAINER_SEQ_MEAN_TOKEN_SUM_NORM
 };
 
-/* Where the KL penalty (the distance to the reference) is applied: "loss", "weighted", "reward", "unbiased" */
+/* Where the KL penalty (the distance to the reference) is applied. */
 enum trainer_kl_place {
     TRAINER_KL_LOSS,     /* the mean KL over the policy's tokens is added to the policy loss */
     TRAINER_KL_WEIGHTED, /* as "loss", but k becomes min(r k, clip(r) k), r being the ratio to the old policy */
@@ -422,7 +342,7 @@ enum trainer_kl_place {
     TRAINER_KL_UNBIASED  /* as "loss", times the ratio to the sampler, with the unbiased gradient (rl_unbiased_kl) */
 };
 
-/* The unit that OPSM drops (rlcore/offpolicy.h): "none", "rollout", "turn" */
+/* The unit that OPSM drops (rlcore/offpolicy.h). */
 enum trainer_opsm_unit { TRAINER_OPSM_NONE, TRAINER_OPSM_ROLLOUT, TRAINER_OPSM_TURN };
 
 struct trainer_opsm {
@@ -484,7 +404,6 @@ struct trainer_loss {
     struct trainer_vespo vespo; /* "vespo" */
 };
 
-/* "start", "lagged", "ema" */
 enum trainer_reference_kind {
     TRAINER_REFERENCE_START, /* the policy that training started from */
     TRAINER_REFERENCE_LAGGED, /* a copy of the policy, renewed after every N iterations */
@@ -525,11 +444,7 @@ enum trainer_correction_name {
     TRAINER_CORRECTION_TIS, /* "tis": truncated importance weights, old log-probs recomputed */
     TRAINER_CORRECTION_DECOUPLED, /* "decoupled": like "tis", with rejection */
     TRAINER_CORRECTION_RECOMPUTE, /* "recompute": old log-probs recomputed, without weights */
-    /*
-     * "bypass": two policies only (rl_bypass_loss): the ratio is to the sampler, and rejection and weights are computed
-     * in every update, from the current policy
-     */
-    TRAINER_CORRECTION_BYPASS
+    TRAINER_CORRECTION_BYPASS /* "bypass": two policies only (rl_bypass_loss); weights are computed in every update */
 };
 struct trainer_correction {
     enum trainer_correction_name name;
@@ -648,9 +563,6 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_check(struct tr
 
 /* Returns the recipe as JSON text with every key (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
-
-/* Returns the text of schema/recipe.schema.json (free), or NULL when out of memory. */
-TRAINER_API char *trainer_recipe_schema(void);
 
 /* A setting that differs from its default although nothing in the recipe reads it. */
 struct trainer_unread {

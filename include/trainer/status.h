@@ -35,7 +35,6 @@ enum trainer_status {
     TRAINER_ESIZE = -8,     /* the run does not fit into its budget; nothing was started */
     TRAINER_ESTOPPED = -9,  /* the caller's callback asked to stop */
     TRAINER_EJUDGE = -10,   /* the judge of steps failed too often */
-    TRAINER_ELOST = -11     /* another process of the same run cannot be reached */
 };
 
 #define TRAINER_ERROR_TEXT_MAX 512
@@ -44,8 +43,5 @@ struct trainer_error {
     enum trainer_status status;
     char text[TRAINER_ERROR_TEXT_MAX]; /* NUL-terminated, starts in lower case, no newline */
 };
-
-/* Short constant text for a status ("out of memory"); never NULL. */
-TRAINER_API const char *trainer_status_text(enum trainer_status status);
 
 #endif

@@ -18,7 +18,6 @@
 #ifndef TRAINER_TRAIN_H
 #define TRAINER_TRAIN_H
 
-#include <trainer/comm.h>
 #include <trainer/judge.h>
 #include <trainer/policy.h>
 
@@ -251,7 +250,7 @@ struct trainer_teacher_batch {
     float *log_prob;
 };
 
-/* Called on rank 0 in every iteration for each task with algorithm.endpoint.base_url. An error ends the run with that status. */
+/* Called in every iteration for each task with algorithm.endpoint.base_url. An error ends the run with that status. */
 typedef enum trainer_status trainer_teacher_fn(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err);
 
 struct trainer_run_options {
@@ -286,20 +285,12 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_run(const struct train
                                                               const struct trainer_run_options *options,
                                                               struct trainer_error *err);
 
-/* How this process takes part in a run. */
+/* How a run is stopped and resumed. */
 struct trainer_process {
     /*
-     * NULL if the run has only one process. Otherwise all ranks call trainer_run_process with the same recipe. Rank 0
-     * reads and writes the files and reports events; the other ranks pass NULL options. A stop on rank 0 stops all
-     * ranks. Rollouts and minibatches are divided among all ranks; the gradient lanes are divided among the first four
-     * ranks.
-     */
-    const struct trainer_comm *comm;
-    /*
-     * Path of the run's state, read and written by rank 0, or NULL. It is written before the first iteration and
-     * after every state_every iterations (0: never). If the file exists, the run resumes from it and gives the same
-     * results as a run that never stopped: all further events, except for times, and the checkpoint have the same bits.
-     * train_s continues from its saved value. The number of ranks may differ from that of the run that stopped. The
+     * Path of the run's state, or NULL. It is written before the first iteration and after every state_every iterations
+     * (0: never). If the file exists, the run resumes from it and gives the same results as a run that never stopped: all
+     * further events, except for times, and the checkpoint have the same bits. train_s continues from its saved value. The
      * trainer never removes the file.
      */
     const char *state;
@@ -307,11 +298,8 @@ struct trainer_process {
 };
 
 /*
- * Like trainer_run, and with the same bits, but by several processes. A failure on one rank makes all ranks fail with
- * the same status. Returns TRAINER_ELOST if the communicator fails, and TRAINER_EINVAL if the ranks' recipes or the
- * texts of trainer_kernels differ, because some numbers are computed on every rank and must be equal.
- * trainer_memory_bound applies to each process, without the memory of the communicator. Also returns the errors of
- * trainer_state_read for the state file, and TRAINER_EIO if that file cannot be written.
+ * Like trainer_run, with a state. Also returns the errors of trainer_state_read for the state file, and TRAINER_EIO if that
+ * file cannot be written.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
                                                                       const struct trainer_run_options *options,

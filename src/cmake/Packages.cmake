@@ -3,7 +3,6 @@
 #
 #   lineage          the command, its pages, completions, schemas
 #   lineage-train    trainer and kernels, behind the same command
-#   lineage-mpi      what connects several processes of one trial (with LINEAGE_MPI), loaded by the trainer under mpirun
 #   liblineage0, librlcore0, librlcase0, libtrainer0   a shared library each, as Debian wants it, so that a program that uses the
 #                    store alone needs neither OpenBLAS nor OpenMP
 #   liblineage-dev   headers, static libraries, pkg-config and CMake files of all of them
@@ -12,9 +11,6 @@ set(LINEAGE_MAINTAINER "lineage maintainers <maintainers@lineage.invalid>" CACHE
 set(major ${PROJECT_VERSION_MAJOR})
 set(libraries liblineage${major} librlcore${major} librlcase${major} libtrainer${major})
 set(CPACK_COMPONENTS_ALL lineage lineage-train liblineage-dev python3-lineage ${libraries})
-if(TARGET lineage-mpi)
-  list(APPEND CPACK_COMPONENTS_ALL lineage-mpi)
-endif()
 
 # Policy 12: what every package says of itself.
 set(debian ${PROJECT_BINARY_DIR}/debian)
@@ -80,13 +76,7 @@ agentic reinforcement learning, as trials that the command lineage records:
 the commands train, night, rollout, eval, passk, judge and core."
   DEPENDS "lineage (= ${PROJECT_VERSION})"
   # Loaded where a language model judges steps.
-  RECOMMENDS "libcurl4, ca-certificates"
-  # Loaded under mpirun.
-  SUGGESTS lineage-mpi)
-package(lineage-mpi science "append-only log of training trials - trials by several processes
-Connects the processes that train one trial together, of one machine or of
-several, under the mpirun of Open MPI."
-  DEPENDS "lineage-train (= ${PROJECT_VERSION}), openmpi-bin")
+  RECOMMENDS "libcurl4, ca-certificates")
 package(liblineage${major} libs "append-only log of training trials - store library
 The library of the store: append trials durably, query them, compare
 variants, render what the next agent reads.")

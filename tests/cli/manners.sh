@@ -118,7 +118,7 @@ while IFS='|' read -r command option advice; do
 done <<END
 $(sed -n '/^const char \*cli_instead/,/^}/s/^ *{"\([a-z]*\)", "\([a-z]*\)", "\(.*\)"},$/\1|\2|\3/p' "$SOURCE/cli/support/options.c")
 END
-must_equal 5 "$rows" 'rows of the table'
+must_equal 10 "$rows" 'rows of the table'
 must_fail 2 'append --batch: this option was removed' append --batch=dump.json
 must_fail 2 "did you mean --format" best --fromat json
 must_fail 2 "--format 'xml'" best --format xml

@@ -115,87 +115,10 @@ holds "$(json samples) < 512 && $(json samples) > 64"
 must_equal null "$(json passk.0.unbiased)"
 holds "$(json passk.0.beta) > 0 && $(json passk.0.beta) < $(json passk.3.beta)"
 
-# ---- several policies ----
-run passk tiny.json 000 -C t --samples 8 --k 1,8 --set start.warm_start.steps=40 --format json
-must_exit 0
-must_equal '4 1 1 8 8' "$(json '#') $(json 0.k) $(json 1.k) $(json 2.k) $(json 3.k)" "every k of every policy"
-must_equal '1 2 1 2' "$(json 0.rank) $(json 1.rank) $(json 2.rank) $(json 3.rank)"
-holds "$(json 0.low) < $(json 0.passk) && $(json 0.passk) < $(json 0.high)"
-must_equal 000 "$(json 0.policy)" "the warm start is worse"
-run passk 000 000 -C t --samples 4 --k 1,4 --questions 16
-must_exit 0
-must_equal 4 "$(grep -c '^ *[14]  *[12]  000 ' out)"
-must_fail 2 'different questions' passk 000 hop.json -C t --samples 2 --k 1 --set start.warm_start.steps=0
-
-# ---- selection ----
-# Counts of another program. a is always better than b; c is a again, in another order of columns and lines.
-{
-    echo 'question,note,policy,samples,correct'
-    for q in 0 1 2 3 4 5 6 7 8 9; do
-        echo "q$q,\"x, y\",a,4,$((q % 4 + 1))"
-        echo "q$q,,b,4,$((q % 4))"
-    done
-    for q in 9 8 7 6 5 4 3 2 1 0; do echo "q$q,,\"c, again\",4,$((q % 4 + 1))"; done
-} >counts.csv
-run passk --select --counts counts.csv --k 1,4,100 --format json --rates rates.json
-must_exit 0
-must_equal '9 a c, again b' "$(json '#') $(json 0.policy) $(json 1.policy) $(json 2.policy)"
-must_equal '0.5 0.5 0.0' "$(json 0.best) $(json 1.best) $(json 2.best)" "a and c are equal, b is never the best"
-must_equal '1 4 100 1 2 3' "$(json 0.k) $(json 3.k) $(json 8.k) $(json 6.rank) $(json 7.rank) $(json 8.rank)"
-holds "$(json 0.low) < $(json 0.passk) && $(json 0.passk) < $(json 0.high)"
-fitted=$(json 5.passk)
-cp rates.json out
-must_equal '30 q0 a 4 1 0.25' "$(json '#') $(json 0.question) $(json 0.policy) $(json 0.samples) $(json 0.correct) $(json 0.rate)"
-holds "$(json 0.fitted) > 0.25 && $(json 1.fitted) > 0" "a fit moves rates towards the mean"
-# The estimate of b for k = 4 is that of the core's fit, with the questions in another order.
-echo '{"family": "passk_beta_fit", "inputs": {"n": [4,4,4,4,4,4,4,4,4,4], "c": [0,1,2,3,0,1,2,3,0,1]}}' >fit.json
-must_run core passk_beta_fit fit.json
-printf '{"family": "passk_beta", "inputs": {"alpha": %s, "beta": %s, "k": [4]}}' "$(json alpha)" "$(json beta)" >curve.json
-must_run core passk_beta curve.json
-holds "$(json passk.0) - $fitted < 1e-9 && $fitted - $(json passk.0) < 1e-9"
-# 1 - (1 - c/n)^k of b for k = 2: rates 0, 1/4, 1/2, 3/4 on 3, 3, 2 and 2 questions.
-run passk --select --counts counts.csv --k 2 --estimate bernoulli --format json
-holds "$(json 2.passk) - 0.46875 < 1e-12 && 0.46875 - $(json 2.passk) < 1e-12"
-# Where the likelihood has no maximum: always or never, one rate for all, and one sample of each question.
-printf 'policy,question,samples,correct\na,1,4,4\na,2,4,0\nb,1,4,2\nb,2,4,2\n' >ends.csv
-run passk --select --counts ends.csv --k 1,3 --format json
-must_exit 0
-must_equal '0.5 0.5 0.875 0.5' "$(json 0.passk) $(json 1.passk) $(json 2.passk) $(json 3.passk)"
-must_equal 'b a' "$(json 2.policy) $(json 3.policy)"
-printf 'policy,question,samples,correct\na,1,1,1\na,2,1,0\n' >single.csv
-run passk --select --counts single.csv --k 2 --format json
-must_equal '0.75 1.0' "$(json 0.passk) $(json 0.best)" "one sample: the mean rate"
-# The policies themselves, with unequal numbers of samples.
-run passk tiny.json 000 -C t --select --dynamic --samples 8 --k 1,64 --set start.warm_start.steps=40 --rates rates.tsv
-must_exit 0
-must_have out 'on 32 questions'
-must_equal '1 000' "$(awk '$1 == 1 && $2 == 1 { print $2, $3 }' out)" "the warm start is worse"
-must_equal 65 "$(wc -l <rates.tsv)"
-awk -F'\t' 'NR > 1 && ($3 > 8 || $4 > 2 || ($3 < 8 && $4 < 2)) { bad = 1 } END { exit bad }' rates.tsv || fail "dynamic n"
-must_fail 2 'exists already' passk 000 -C t --samples 2 --rates rates.tsv
-must_fail 2 '--rates needs a file' passk 000 -C t --samples 2 --rates -
-must_fail 2 'needs --select' passk 000 -C t --estimate beta
-must_fail 2 'does not work with --dynamic' passk 000 -C t --select --dynamic --estimate bernoulli
-must_fail 2 "beta or bernoulli, not 'x'" passk 000 -C t --select --estimate x
-must_fail 2 '--samples does not work with --counts' passk --select --counts counts.csv --samples 4
-must_fail 2 'a policy does not work with --counts' passk 000 -C t --select --counts counts.csv
-must_fail 2 'needs a RECIPE' passk
+must_fail 2 "missing argument" passk
+must_fail 2 "unexpected argument '000'" passk 000 000 -C t
+must_fail 2 'this option was removed' passk --counts counts.csv
 must_fail 2 '--enough needs --dynamic' passk 000 -C t --enough 1
-refused_table() { # MESSAGE LINE...
-    message=$1
-    shift
-    printf '%s\n' "$@" >bad.csv
-    must_fail 2 "$message" passk --select --counts bad.csv --k 2
-}
-refused_table 'it lacks correct' 'policy,question,samples' 'a,1,2'
-refused_table 'no line behind' 'policy,question,samples,correct'
-refused_table 'bad.csv:2: samples and correct must be whole' 'policy,question,samples,correct' 'a,1,2.5,1'
-refused_table 'bad.csv:2: samples must be at least 1' 'policy,question,samples,correct' 'a,1,2,3'
-refused_table 'bad.csv:3: the line has fewer' 'policy,question,samples,correct' 'a,1,2,1' 'a,2'
-refused_table "question '1' has not exactly one line" 'policy,question,samples,correct' 'a,1,2,1' 'a,1,2,1' 'b,1,2,1' 'b,2,2,1'
-refused_table 'not every policy' 'policy,question,samples,correct' 'a,1,2,1' 'a,2,2,1' 'b,1,2,1'
-refused_table 'bad.csv:2: ' 'policy,question,samples,correct' 'a,"1,2,1'
-must_fail 2 'cannot read none.csv' passk --select --counts none.csv
 
 # ---- refused ----
 must_fail 2 'no file nowhere' rollout nowhere -C t

@@ -39,14 +39,13 @@ must_fail 2 'nothing else' -C d best
 echo '{"log": 3}' >d/lineage.json
 must_fail 2 'must be a string' -C d best
 
-# ---- night --submit names a launcher that does not pass TERM on (the table in cli/man/nights.md) ----
+# ---- in a job of a scheduler, a worker names a launcher that does not pass TERM on (the table in cli/man/nights.md) ----
 printf 'echo METRIC loss=1\n' >leaves.sh
 printf 'cd /\n  exec echo METRIC loss=1\n' >execs.sh
 warns() # WHAT COMMAND-AS-JSON: standard error names WHAT, or nothing if that is ''
 {
     printf '{"name": "s", "direction": "lower", "files": ["leaves.sh", "execs.sh"], "command": %s, "grid": {"x": [1]}}\n' "$2" >submit.json
-    run night submit.json -C postgres://db.example/trials/s --submit slurm --print
-    must_exit 0
+    SLURM_JOB_ID=1 "$LINEAGE" night submit.json -C jobs --worker --list >out 2>err || fail "$2"
     must_equal "$1" "$(sed -n 's/.*`\(.*\)` starts the training and does not pass TERM on.*/\1/p' err)" "$2"
     [ -n "$1" ] || must_equal '' "$(cat err)" "$2"
 }

@@ -413,4 +413,13 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     must_have typescript "$(printf '\r\033[K')tiny: step 6/6, EM"
     must_have typescript 'tokens/s'
 fi
+# One process trains. mpirun is refused; copies of srun are reported by the first one.
+OMPI_COMM_WORLD_SIZE=2 "$LINEAGE" train tiny.json -C none -q 2>err
+must_equal 2 $? 'under mpirun'
+must_have err 'started as 2 processes (OMPI_COMM_WORLD_SIZE)'
+[ ! -e none ] || fail 'a store was made under mpirun'
+SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$LINEAGE" train none.json -C none 2>err
+must_have err 'srun started 4 processes, so each trains a whole trial'
+SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 "$LINEAGE" train none.json -C none 2>err
+must_lack err srun
 finish

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     recipe.tasks[0].questions = 1;
     snprintf(recipe.tasks[0].data, sizeof recipe.tasks[0].data, "%s", path);
     fuzz_assert(data_set_bytes(&recipe, 0) >= 0);
-    enum trainer_status status = data_set_open(&set, &recipe, 0, size % 4, NULL, &err);
+    enum trainer_status status = data_set_open(&set, &recipe, 0, size % 4, &err);
     fuzz_assert(status == TRAINER_OK || (err.text[0] && !strchr(err.text, '\n')));
     if (status == TRAINER_OK)
         check_rows(set.rows);

@@ -8,7 +8,7 @@ for tool in dpkg-deb dpkg-buildflags dpkg-shlibdeps file; do
     command -v "$tool" >/dev/null || skip "packages need $tool"
 done
 
-names="liblineage-dev liblineage0 librlcase0 librlcore0 libtrainer0 lineage-mpi lineage-train lineage python3-lineage"
+names="liblineage-dev liblineage0 librlcase0 librlcore0 libtrainer0 lineage-train lineage python3-lineage"
 built=$BUILD/packages
 sh "$SOURCE/cli/packages.sh" "$built" >made 2>err || { fail "cli/packages.sh: $(tail -n 20 err)"; finish; }
 last="cli/packages.sh"
@@ -31,11 +31,6 @@ done
 must_have lineage libsqlite3-0
 must_have train libopenblas0
 must_have train "lineage (= $VERSION)"
-must_lack train openmpi
-value lineage-mpi Depends >mpi
-must_have mpi "lineage-train (= $VERSION)"
-must_have mpi openmpi-bin
-must_have mpi libopenmpi3
 must_equal 'libmicrohttpd12 ' "$(value lineage Recommends)"
 must_equal 'libcurl4, ca-certificates ' "$(value lineage-train Recommends)"
 
@@ -56,7 +51,7 @@ mkdir -p tree/var/lib/dpkg/info tree/var/lib/dpkg/updates tree/var/lib/dpkg/trig
 : >tree/var/lib/dpkg/status
 into_tree --install debs/*.deb || fail "$last: $(cat err)"
 must_equal "lineage $VERSION" "$(tree/usr/bin/lineage --version)"
-for file in usr/libexec/lineage/lineage-train usr/libexec/lineage/lineage-mpi.so usr/include/lineage/store.h usr/share/man/man1/lineage.1.gz \
+for file in usr/libexec/lineage/lineage-train usr/include/lineage/store.h usr/share/man/man1/lineage.1.gz \
     usr/share/man/man5/results.tsv.5.gz usr/share/man/man1/lineage-train.1.gz usr/share/zsh/vendor-completions/_lineage; do
     checks=$((checks + 1))
     [ -f "tree/$file" ] || fail "$last: no $file"
@@ -119,23 +114,6 @@ if bare_root; then
     within lineage core a2tgpo_advantage /debs/case.json
     "$LINEAGE" core a2tgpo_advantage "$case" >wanted
     must_match_file wanted out
-    cat >root/debs/tiny.json <<'END'
-{"threads": 1, "world": {"regions": 2, "region_size": 2, "relations": 2}, "model": {"width": 16, "heads": 2, "layers": 1, "mlp": 32},
- "start": {"warm_start": {"steps": 10, "batch": 16, "k_min": 1, "k_max": 2}},
- "environments": [{"name": "reverse", "questions": 4, "k_min": 1, "k_max": 2, "algorithm": {"name": "grpo"}}],
- "training": {"iterations": 2, "group_size": 4, "minibatch": 8}, "evaluation": {"questions": 8, "every": 0}}
-END
-    mpirun='mpirun --allow-run-as-root --oversubscribe --bind-to none --mca btl_vader_single_copy_mechanism none -n 2'
-    within sh -c 'lineage train /debs/tiny.json -C /one -q'
-    within sh -c 'apt-get install -y -q --no-install-recommends openmpi-bin'
-    inside sh -c "$mpirun lineage train /debs/tiny.json -C /none -q"
-    checks=$((checks + 1))
-    [ "$status" -ne 0 ] || fail "$last: without its package"
-    must_have err 'its package lineage-mpi is not installed'
-    within sh -c 'apt-get install -y -q --no-install-recommends /debs/lineage-mpi_*.deb'
-    within sh -c "$mpirun lineage train /debs/tiny.json -C /ranks -q"
-    within sh -c 'cmp /one/snapshots/000_*/policy.ckpt /ranks/snapshots/000_*/policy.ckpt'
-    within rm -rf /one /none /ranks
     within sh -c 'apt-get install -y -q --no-install-recommends /debs/lib*0_*.deb'
     within ldconfig -p
     for library in lineage rlcore rlcase trainer; do must_have out "lib$library.so.0 "; done
@@ -145,7 +123,7 @@ END
     within python3 -c 'import lineage, lineage.core; print(lineage.Store("/store").best()["hypothesis"])'
     must_have out first
     # shellcheck disable=SC2086
-    within apt-get purge -y -q python3-lineage lineage lineage-train lineage-mpi openmpi-bin liblineage0 librlcore0 librlcase0 libtrainer0
+    within apt-get purge -y -q python3-lineage lineage lineage-train liblineage0 librlcore0 librlcase0 libtrainer0
     within apt-get autoremove -y -q --purge
     rm -rf root/store
     installed >after

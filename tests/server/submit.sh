@@ -1,5 +1,6 @@
 #!/bin/sh
-# submit.sh: `night --submit`: what it prints and refuses, and Slurm with its daemons on this machine, preemption included.
+# submit.sh: the scripts that place workers (examples/night.slurm.sh, a Job of Kubernetes), and Slurm with its daemons on this
+# machine, preemption included.
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
@@ -35,24 +36,7 @@ SEEN=$PWD
 export SEEN
 printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_seconds": 1, "files": ["train.sh"], "command": ["sh", "{workdir}/train.sh", "{x}"], "grid": {"x": [1, 2, 3, 4, 5, 6]}}\n' >sweep.json
 
-# ---- what is refused ----
-
-must_fail 2 'a directory, which only processes of one machine can share' night sweep.json -C store --submit slurm --print
-[ ! -e store ] || fail 'a refused submission made a store'
-must_fail 2 'has a password' night sweep.json -C postgres://a:secret@db/trials/x --submit slurm --print
-must_fail 2 'use slurm;' night sweep.json -C "$db" --submit pbs
-must_fail 2 'need --submit' night sweep.json -C "$db" --workers 3
-must_fail 2 'give an option of sbatch' night sweep.json -C "$db" --submit slurm --scheduler-option "--comment=x
-touch y"
-must_fail 2 'use 1 to 10000' night sweep.json -C "$db" --submit slurm --workers 0
-must_fail 2 'exclude each other' night sweep.json -C "$db" --submit slurm --retry crash
-
-# ---- the text that is shipped ----
-
-example=$SOURCE/tests/examples
-cp "$example/regression.json" .
-must_run night regression.json -C postgres://db.example/trials/regression --submit slurm --workers 8 --gpus 1 --scheduler-option --partition=gpu --print
-must_match_file "$example/regression.slurm.sh" out
+must_fail 2 'this option was removed; start `lineage night SWEEP --worker`' night sweep.json -C "$db" --submit slurm
 
 # The Job of the guide is JSON, and its workers get options that there are.
 sed -n '/^{"apiVersion"/,/^END$/p' "$SOURCE/cli/man/machines.md" | sed '$d' >job.json
@@ -62,13 +46,6 @@ must_run night --help
 must_have out --worker
 must_have out --hours
 must_equal 'sweep sweep' "$(json spec.template.spec.volumes.0.configMap.name job.json) $(sed -n 's/^kubectl create configmap \([a-z]*\) .*/\1/p' "$SOURCE/cli/man/machines.md")"
-
-# ---- the scheduler is missing ----
-
-mkdir -p bin
-must_equal 3 "$(PATH=$PWD/bin "$LINEAGE" night sweep.json -C "$db" --submit slurm >out 2>err; echo $?)" 'no sbatch'
-must_have err 'cannot run sbatch'
-must_equal 0 "$(server_sql trials "SELECT count(*) FROM lineage.record WHERE bytes LIKE '%key%'" 2>/dev/null || echo 0)"
 
 touch first # no trial waits
 rows() { "$LINEAGE" query -C "$db" --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort; }
@@ -141,21 +118,21 @@ fi
 db=postgres://lineage@127.0.0.1:$server_port/trials/slurm
 must_run init "$db" --direction lower
 rm -rf first
-must_run night sweep.json -C "$db" --submit slurm --workers 2 --hours 1
+sbatch --array=1-2 --time=01:10:00 "$SOURCE/tests/examples/night.slurm.sh" sweep.json "$db" "$(date -d '1 hour' '+%F %T')" >out || fail sbatch
 must_have out 'Submitted batch job'
 job=$(sed 's/.* //' out)
-until_true test -e begun || fail "no worker begins: $(squeue; tail -n 3 lineage-my-sweep-*_*.log "$slurm/ctld.log")"
+until_true test -e begun || fail "no worker begins: $(squeue; tail -n 3 lineage-*_*.log "$slurm/ctld.log")"
 must_equal 65 "$(scontrol show job "${job}_1" | sed -n 's/.*TimeLimit=01:10:00.*/65/p')" 'the time limit'
 running=$(squeue -h -t R -o %A | sort | tr '\n' ' ')
 for id in $running; do scontrol requeue "$id"; done
 until_true sh -c '[ -z "$(squeue -h)" ]' || fail "jobs are left: $(squeue)"
 until_true sh -c "[ \"\$(\"$LINEAGE\" query -C '$db' --format tsv 2>/dev/null | sed 1d | grep -cv harness_abort)\" -eq 6 ]" ||
-    fail "after preemption: $("$LINEAGE" query -C "$db" --format tsv; squeue; tail -n 5 lineage-my-sweep-*_*.log)"
+    fail "after preemption: $("$LINEAGE" query -C "$db" --format tsv; squeue; tail -n 5 lineage-*_*.log)"
 must_equal 6 "$(rows)" 'each trial has one row that counts'
 must_run query -C "$db" --format tsv
 grep -q harness_abort out || fail 'the preempted trial has no row'
 checks=$((checks + 1))
 must_run verify -C "$db"
-cat lineage-my-sweep-*_*.log >logs
+cat lineage-*_*.log >logs
 must_have logs 'all 6 trials have their rows'
 finish

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "support/files.h"
-#include "support/forked_ranks.h"
+#include "support/forked_run.h"
 #include "support/small_recipe.h"
 
 static void make_warm(void *context)

@@ -88,7 +88,7 @@ static void rows_are_played_again(void **state)
     struct data_set data = {0};
     struct trainer_error err;
     write_rows(m.path, m.rollouts, NULL, 0);
-    if (data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS | DATA_ADVANTAGES, NULL, &err) != TRAINER_OK)
+    if (data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS | DATA_ADVANTAGES, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     assert_int_equal(data.n_groups, QUESTIONS);
     assert_int_equal(data.rows->n, QUESTIONS * GROUP);
@@ -126,7 +126,7 @@ static void rows_without_groups_are_taken_in_order(void **state)
     const size_t n = QUESTIONS * GROUP;
     write_rows(m.path, m.rollouts, "group", 5);
     m.recipe.tasks[0].questions = QUESTIONS - 1;
-    if (data_set_open(&data, &m.recipe, 0, 0, NULL, &err) != TRAINER_OK)
+    if (data_set_open(&data, &m.recipe, 0, 0, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     assert_int_equal(data.rows->n, n);
     data.rows->n = n - 1; /* the last one is left out */
@@ -145,7 +145,7 @@ static void rows_without_groups_are_taken_in_order(void **state)
     data_set_close(&data);
     data = (struct data_set){0};
     m.recipe.tasks[0].questions = QUESTIONS + 1;
-    assert_int_equal(data_set_open(&data, &m.recipe, 0, 0, NULL, &err), TRAINER_EINVAL);
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, 0, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "rollouts, but an iteration has"));
     data_set_close(&data);
     release(&m);
@@ -166,7 +166,7 @@ static void what_does_not_fit_is_refused(void **state)
         struct data_set data = {0};
         struct trainer_error err = {0};
         write_rows(m.path, m.rollouts, faults[i][0], 5);
-        assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS | DATA_ADVANTAGES, NULL, &err), TRAINER_EINVAL);
+        assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS | DATA_ADVANTAGES, &err), TRAINER_EINVAL);
         if (!strstr(err.text, faults[i][1]) || !strstr(err.text, "data.jsonl:"))
             fail_msg("%s: %s", faults[i][0], err.text);
         data_set_close(&data);
@@ -175,18 +175,18 @@ static void what_does_not_fit_is_refused(void **state)
     struct trainer_error err;
     write_rows(m.path, m.rollouts, NULL, 0);
     m.recipe.tasks[0].questions = QUESTIONS + 1;
-    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, NULL, &err), TRAINER_EINVAL);
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "has 3 groups, but an iteration has 4 questions"));
     data_set_close(&data);
     data = (struct data_set){0};
     m.recipe.tasks[0].env.p_fail = 1;
     m.recipe.tasks[0].questions = QUESTIONS;
-    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, NULL, &err), TRAINER_EINVAL);
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "a tool answers otherwise"));
     data_set_close(&data);
     data = (struct data_set){0};
     assert_int_equal(remove(m.path), 0);
-    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, NULL, &err), TRAINER_EIO);
+    assert_int_equal(data_set_open(&data, &m.recipe, 0, DATA_LOG_PROBS, &err), TRAINER_EIO);
     data_set_close(&data);
     release(&m);
 }

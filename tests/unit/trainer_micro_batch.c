@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "support/files.h"
-#include "support/forked_ranks.h"
+#include "support/forked_run.h"
 #include "support/rng.h"
 #include "support/small_recipe.h"
 #include "learn/learner.h"
@@ -91,7 +91,7 @@ static void update(struct learner *learner, struct rows *rows, bool replay, doub
     learner->record = NULL;
     learner->replay = NULL;
     if (status == TRAINER_OK && values)
-        status = learner_values(learner, &rows->view, rows->value, &err);
+        learner_values(learner, rows->value);
     if (status == TRAINER_OK)
         status = learner_update(learner, rows->d_log_prob, values ? rows->d_value : NULL, &rates, norm, &err);
     if (status != TRAINER_OK)
@@ -237,32 +237,30 @@ static void a_plan_is_a_permutation_within_its_bounds(void **state)
 
 /* ---- runs ---- */
 
-static struct rank_outcome outcome_of(const struct trainer_recipe *recipe, int size)
+static struct run_outcome outcome_of(const struct trainer_recipe *recipe)
 {
-    const struct rank_plan plan = {.size = size};
-    struct rank_outcome outcome = run_ranks(recipe, &plan);
+    const struct run_plan plan = {0};
+    struct run_outcome outcome = run_forked(recipe, &plan);
     if (outcome.status != TRAINER_OK)
         fail_msg("%s", outcome.error);
     return outcome;
 }
 
-/* Runs the recipe with memory for only one micro-batch, by one process and by two. The results must not change. */
+/* Runs the recipe with memory for only one micro-batch. The results must not change. */
 static void assert_a_budget_changes_nothing(struct trainer_recipe recipe, const char *what)
 {
     check_recipe(&recipe);
-    struct rank_outcome whole = outcome_of(&recipe, 0);
+    struct run_outcome whole = outcome_of(&recipe);
     recipe.micro_batch.activation_bytes = room(&recipe.model, recipe.micro_batch.tokens, 1);
     recipe.threads = 2;
     check_recipe(&recipe);
-    for (int size = 0; size <= 2; size += 2) {
-        struct rank_outcome again = outcome_of(&recipe, size);
-        if (strcmp(whole.story, again.story) != 0)
-            fail_msg("%s: another story:\n%s\n%s", what, whole.story, again.story);
-        assert_int_equal(whole.checkpoint_size, again.checkpoint_size);
-        assert_memory_equal(whole.checkpoint, again.checkpoint, whole.checkpoint_size);
-        rank_outcome_release(&again);
-    }
-    rank_outcome_release(&whole);
+    struct run_outcome again = outcome_of(&recipe);
+    if (strcmp(whole.story, again.story) != 0)
+        fail_msg("%s: another story:\n%s\n%s", what, whole.story, again.story);
+    assert_int_equal(whole.checkpoint_size, again.checkpoint_size);
+    assert_memory_equal(whole.checkpoint, again.checkpoint, whole.checkpoint_size);
+    run_outcome_release(&again);
+    run_outcome_release(&whole);
 }
 
 static struct trainer_recipe wide_recipe(enum rl_algorithm_name name)

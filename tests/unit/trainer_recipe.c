@@ -18,6 +18,7 @@
 #include "recipe/recipe_value.h"
 #include "support/files.h"
 #include "support/quotes.h"
+#include "support/recipe_schema.h"
 
 #define SCHEMA FIXTURES_DIR "/../schema/recipe.schema.json"
 
@@ -650,7 +651,7 @@ static void the_recipe_of_adca_is_the_published_one(void **state)
 static void the_published_schema_is_the_table(void **state)
 {
     size_t length;
-    char *schema = trainer_recipe_schema();
+    char *schema = recipe_schema();
     (void)state;
     if (getenv("LINEAGE_WRITE_SCHEMA"))
         write_file(SCHEMA, schema, strlen(schema));

@@ -479,23 +479,16 @@ static struct trainer_credit_batch batch_of(const struct credit *c, enum trainer
                                          .width = c->r->width};
 }
 
-/* Rank 0 asks for all ranks, because a command may give another answer the second time. */
-static enum trainer_status ask(const struct given_credit *given, struct trainer_credit_batch *batch, struct trainer_error *err)
-{
-    return ranks_mine(given->ranks) == 0 ? given->ask(given->context, batch, err) : TRAINER_OK;
-}
-
 static enum trainer_status ask_advantages(struct credit *c, const struct given_credit *given, struct trainer_error *err)
 {
     size_t cells = c->task->n * c->r->width, at = c->task->first * c->r->width;
     struct trainer_credit_batch batch = batch_of(c, TRAINER_ASKED_ADVANTAGES);
     batch.advantage = c->r->rewards + at;
     memset(batch.advantage, 0, cells * sizeof *batch.advantage);
-    enum trainer_status status = ask(given, &batch, err);
+    enum trainer_status status = given->ask(given->context, &batch, err);
     if (status == TRAINER_OK && !are_finite(batch.advantage, cells))
         status = trainer_fail(err, TRAINER_ENUMERIC, "an advantage of algorithm.custom.command is not finite");
-    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.advantage, cells * sizeof *batch.advantage, err)
-                                : status;
+    return status;
 }
 
 /* Curves and rows keep the environment's reward, so the answer has an array of its own. */
@@ -504,12 +497,11 @@ static enum trainer_status ask_outcomes(struct credit *c, const struct given_cre
     struct trainer_credit_batch batch = batch_of(c, TRAINER_ASKED_OUTCOMES);
     batch.outcome = c->r->scored + c->task->first;
     memcpy(batch.outcome, c->r->reward + c->task->first, c->task->n * sizeof *batch.outcome);
-    enum trainer_status status = ask(given, &batch, err);
+    enum trainer_status status = given->ask(given->context, &batch, err);
     for (size_t i = 0; i < c->task->n && status == TRAINER_OK; i++)
         if (!isfinite(batch.outcome[i]))
             status = trainer_fail(err, TRAINER_ENUMERIC, "an outcome of algorithm.hooks.score is not finite");
-    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.outcome, c->task->n * sizeof *batch.outcome, err)
-                                : status;
+    return status;
 }
 
 static bool is_by_tool(const struct trainer_rollouts *r, size_t row, size_t t)
@@ -535,14 +527,14 @@ static enum trainer_status ask_weights(struct credit *c, const struct given_cred
     batch.weights = r->hooked + at;
     for (size_t i = at; i < at + cells; i++)
         r->hooked[i] = r->mask[i] ? 1 : r->ce[i];
-    enum trainer_status status = ask(given, &batch, err);
+    enum trainer_status status = given->ask(given->context, &batch, err);
     for (size_t i = 0; i < cells && status == TRAINER_OK; i++) {
         const char *wrong = wrong_weight(r, c->task->first + i / r->width, i % r->width);
         if (wrong)
             status = trainer_fail(err, TRAINER_ENUMERIC, "algorithm.hooks.weights: the weight of rollout %zu, token %zu %s",
                                   i / r->width, i % r->width, wrong);
     }
-    return status == TRAINER_OK ? ranks_broadcast(given->ranks, 0, batch.weights, cells * sizeof *batch.weights, err) : status;
+    return status;
 }
 
 /* Also for the gradient trace, which asks nothing and has a copy of the answer. */

@@ -26,7 +26,6 @@ struct credit_task {
 struct given_credit {
     trainer_credit_fn *ask;
     void *context;
-    struct ranks *ranks;
 };
 
 /* State that algorithms keep from one iteration to the next, and metrics that an iteration reports. */

@@ -113,19 +113,6 @@ static enum trainer_status check_marks(const struct trainer_judge_batch *batch, 
     return TRAINER_OK;
 }
 
-/* Rank 0 asks the judge for all ranks, because asking costs money and a second answer may differ from the first. */
-static enum trainer_status ask_for_all(struct judging *judging, struct trainer_judge_batch *batch, struct trainer_error *err)
-{
-    enum trainer_status status = TRAINER_OK;
-    if (ranks_mine(judging->ranks) == 0)
-        status = judging->ask(judging->context, batch, err);
-    if (status == TRAINER_OK)
-        status = ranks_broadcast(judging->ranks, 0, batch->mark, batch->n * sizeof *batch->mark, err);
-    if (status == TRAINER_OK)
-        status = ranks_broadcast(judging->ranks, 0, batch->flags, batch->start[batch->n], err);
-    return status;
-}
-
 struct asking {
     struct trainer_judge_batch batch;
     double *overall;
@@ -143,7 +130,7 @@ static enum trainer_status ask(struct judging *judging, const struct judging_row
         return status;
     for (size_t i = 0; i < rows->n; i++)
         a->batch.mark[i] = a->skipped[i] ? TRAINER_JUDGE_SKIPPED : TRAINER_JUDGE_FAILED;
-    status = ask_for_all(judging, &a->batch, err);
+    status = judging->ask(judging->context, &a->batch, err);
     if (status == TRAINER_OK)
         status = check_marks(&a->batch, err);
     if (status != TRAINER_OK)
@@ -229,7 +216,7 @@ enum trainer_status judging_flags(struct judging *judging, const struct judging_
     rate_by_rules(rows, r, flags);
     if (last > 0 && rows->iteration >= last)
         return TRAINER_OK;
-    if (recipe->judge.endpoint[0] && !judging->ask && ranks_mine(judging->ranks) == 0)
+    if (recipe->judge.endpoint[0] && !judging->ask)
         return trainer_fail(err, TRAINER_EINVAL, "judge.endpoint is %.200s, but this program cannot call a judge",
                             recipe->judge.endpoint);
     if (recipe->judge.endpoint[0])

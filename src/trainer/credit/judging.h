@@ -7,13 +7,11 @@
 #include <trainer/judge.h>
 
 #include "rollout/rollouts.h"
-#include "support/ranks.h"
 
 /* The caller's judge; all members are zero if there is none. */
 struct judging {
     trainer_judge_fn *ask;
     void *context;
-    struct ranks *ranks; /* rank 0 asks for all ranks; NULL if there is only one process */
     struct trainer_judge_counts counts; /* of this iteration */
 };
 

@@ -13,7 +13,6 @@
 #include "support/error.h"
 #include "policy/layout.h"
 #include "learn/optimizers.h"
-#include "support/ordered_sum.h"
 #include "support/threads.h"
 
 /* A packed micro-batch. Its arrays are parts of the arrays of learner.whole. */
@@ -132,8 +131,6 @@ void learner_close(struct learner *learner)
     for (size_t i = 0; i < learner->n_passes; i++)
         trainer_pass_freef(learner->pass[i]);
     micro_batches_close(&learner->micro);
-    free(learner->shared);
-    free(learner->shared_routes);
     free(learner->params);
 }
 
@@ -265,24 +262,8 @@ static enum trainer_status forward_chunk(const struct learner *learner, struct l
     return TRAINER_OK;
 }
 
-/* ---- over several processes ---------------------------------------------------------------- */
-
-static size_t lane_of(size_t chunk)
-{
-    return chunk % GRADIENT_LANES;
-}
-
-/* Whether this process computes a chunk, which it does if the chunk belongs to one of its lanes. */
-static bool is_mine(const struct learner *learner, size_t chunk)
-{
-    size_t first, end;
-    ranks_lanes(learner->ranks, GRADIENT_LANES, ranks_mine(learner->ranks), &first, &end);
-    return lane_of(chunk) >= first && lane_of(chunk) < end;
-}
-
 /*
- * Cuts the batch into chunks and gives each chunk its part of the arrays. The first chunks of this process keep their
- * activations.
+ * Cuts the batch into chunks and gives each chunk its part of the arrays. The first chunks keep their activations.
  */
 static void cut_chunks(struct learner *learner, const struct learner_rows *rows)
 {
@@ -306,7 +287,7 @@ static void cut_chunks(struct learner *learner, const struct learner_rows *rows)
             chunk->record = whole->record + at * places;
             chunk->predicts = whole->predicts + at;
         }
-        if (chunk->n_rows > 0 && kept < learner->n_kept && is_mine(learner, c))
+        if (chunk->n_rows > 0 && kept < learner->n_kept)
             chunk->pass = learner->pass[kept++];
         started += chunk->n_rows + 1;
         for (size_t i = 0; i < chunk->n_rows; i++)
@@ -322,105 +303,11 @@ static void share_passes(struct learner *learner)
 {
     size_t mine = 0, threads = (size_t)learner->threads;
     for (size_t c = 0; c < learner->micro.n; c++)
-        mine += learner->micro.count[c] > 0 && is_mine(learner, c);
+        mine += learner->micro.count[c] > 0;
     if (mine > learner->n_passes && threads > learner->n_passes)
         threads = learner->n_passes;
     learner->workers = (int)threads;
     learner->n_kept = mine <= learner->n_passes ? mine : learner->n_passes - threads;
-}
-
-enum direction { PASS_OVER, TO_SHARED, FROM_SHARED };
-
-/* Moves the wanted values of a chunk to or from *shared, one after the other, and advances *shared. */
-static void move_values(const struct learner_rows *rows, const struct learner_chunk *chunk, enum direction direction,
-                        float *values, float **shared)
-{
-    for (size_t i = 0; i < chunk->n_rows; i++)
-        for (size_t t = 0; t < (size_t)rows->length[chunk->row[i]]; t++) {
-            size_t place = chunk->row[i] * rows->width + t;
-            if (!rows->wanted[place])
-                continue;
-            if (direction == TO_SHARED)
-                **shared = values[place];
-            else if (direction == FROM_SHARED)
-                values[place] = **shared;
-            ++*shared;
-        }
-}
-
-/*
- * Goes through all chunks; the chunks of rank 0 come first. Every process knows how much every other process will send,
- * because rows and masks are the same on all ranks. `mine` applies to this process's values, `others` to the values of
- * other processes.
- */
-static void move_chunks(const struct learner *learner, const struct learner_rows *rows, enum direction mine,
-                        enum direction others, float *values, size_t *start)
-{
-    float *at = learner->shared;
-    for (int rank = 0; rank < ranks_count(learner->ranks); rank++) {
-        size_t lane, end;
-        start[rank] = (size_t)(at - learner->shared) * sizeof *at;
-        ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
-        for (; lane < end; lane++)
-            for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
-                move_values(rows, &learner->chunks[c], rank == ranks_mine(learner->ranks) ? mine : others, values, &at);
-        start[rank + 1] = (size_t)(at - learner->shared) * sizeof *at;
-    }
-}
-
-/* On entry each process has only the values of its own chunks; on return all processes have all values. */
-static enum trainer_status share_values(struct learner *learner, const struct learner_rows *rows, float *values,
-                                        struct trainer_error *err)
-{
-    size_t start[TRAINER_RANKS_MAX + 1];
-    size_t bytes = all_tokens(learner) * sizeof *learner->shared;
-    if (ranks_count(learner->ranks) == 1 || !values)
-        return TRAINER_OK;
-    if (!learner->shared && !(learner->shared = malloc(bytes)))
-        return trainer_no_memory(err, bytes);
-    move_chunks(learner, rows, TO_SHARED, PASS_OVER, values, start);
-    enum trainer_status status = ranks_gather(learner->ranks, learner->shared, start, err);
-    if (status == TRAINER_OK)
-        move_chunks(learner, rows, PASS_OVER, FROM_SHARED, values, start);
-    return status;
-}
-
-/* Moves the rows of one rank's chunks to or from *shared, and advances *shared. */
-static void move_routes(const struct learner *learner, const struct learner_rows *rows, int rank, bool to_shared,
-                        uint16_t **shared)
-{
-    size_t lane, end, row_size = rows->width * trainer_model_routes(&learner->model);
-    ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
-    for (; lane < end; lane++)
-        for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
-            for (size_t i = 0; i < learner->chunks[c].n_rows; i++) {
-                uint16_t *own = learner->record + learner->chunks[c].row[i] * row_size;
-                memcpy(to_shared ? *shared : own, to_shared ? own : *shared, row_size * sizeof *own);
-                *shared += row_size;
-            }
-}
-
-/* On return all ranks have all recorded routes. */
-static enum trainer_status share_routes(struct learner *learner, const struct learner_rows *rows, struct trainer_error *err)
-{
-    size_t start[TRAINER_RANKS_MAX + 1] = {0};
-    size_t bytes = all_tokens(learner) * trainer_model_routes(&learner->model) * sizeof *learner->shared_routes;
-    int size = ranks_count(learner->ranks);
-    if (size == 1 || !learner->record)
-        return TRAINER_OK;
-    if (!learner->shared_routes && !(learner->shared_routes = malloc(bytes)))
-        return trainer_no_memory(err, bytes);
-    uint16_t *at = learner->shared_routes;
-    for (int rank = 0; rank < size; rank++) {
-        uint16_t *begin = at;
-        move_routes(learner, rows, rank, true, &at); /* the gather overwrites the parts of other ranks */
-        start[rank + 1] = start[rank] + (size_t)(at - begin) * sizeof *at;
-    }
-    enum trainer_status status = ranks_gather(learner->ranks, learner->shared_routes, start, err);
-    at = learner->shared_routes;
-    for (int rank = 0; rank < size && status == TRAINER_OK; rank++)
-        move_routes(learner, rows, rank, false, &at);
-    return status;
 }
 
 /* If several chunks fail, timing decides which error is kept; any error ends the run. */
@@ -454,29 +341,23 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
         struct learner_chunk *chunk = &learner->chunks[c];
         struct trainer_error local;
         enum trainer_status status = TRAINER_OK;
-        if (chunk->n_rows > 0 && is_mine(learner, c))
+        if (chunk->n_rows > 0)
             status = forward_chunk(learner, chunk, params, rows, log_prob, entropy, &local);
         if (status != TRAINER_OK)
             keep_error(&failed, &first_error, &local);
     }
     if (failed != TRAINER_OK && err)
         *err = first_error;
-    if (failed == TRAINER_OK)
-        failed = share_values(learner, rows, log_prob, err);
-    if (failed == TRAINER_OK)
-        failed = share_routes(learner, rows, err);
-    return failed == TRAINER_OK ? share_values(learner, rows, entropy, err) : failed;
+    return failed;
 }
 
-enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows, float *value,
-                                   struct trainer_error *err)
+void learner_values(const struct learner *learner, float *value)
 {
     for (size_t c = 0; c < learner->micro.n; c++) {
         const struct learner_chunk *chunk = &learner->chunks[c];
         for (size_t i = 0; i < chunk->n_wanted; i++)
             value[chunk->place[i]] = chunk->value[i];
     }
-    return share_values(learner, rows, value, err);
 }
 
 /* Scores as many rows at a time as there is memory for. */
@@ -537,18 +418,15 @@ static enum trainer_status backward_lane(struct learner *learner, size_t lane, c
     return status;
 }
 
-/* Runs the backward passes of this process's lanes. */
 static enum trainer_status backward_lanes(struct learner *learner, const float *d_log_prob, const float *d_value,
                                           struct trainer_error *err)
 {
     enum trainer_status failed = TRAINER_OK;
     struct trainer_error first_error = {TRAINER_OK, ""};
-    size_t lane, end;
-    ranks_lanes(learner->ranks, GRADIENT_LANES, ranks_mine(learner->ranks), &lane, &end);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(learner->workers) schedule(dynamic, 1)
 #endif
-    for (size_t l = lane; l < end; l++) {
+    for (size_t l = 0; l < GRADIENT_LANES; l++) {
         struct trainer_error local;
         if (backward_lane(learner, l, d_log_prob, d_value, &local) != TRAINER_OK)
             keep_error(&failed, &first_error, &local);
@@ -610,9 +488,15 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
     move_end(learner, layout.norm, rates, scale);
 }
 
+static void add(size_t n, const float *restrict x, float *restrict sum)
+{
+    for (size_t i = 0; i < n; i++)
+        sum[i] += x[i];
+}
+
 /*
  * The sum of all lanes ends up in the first lane. There are few lanes because each costs the memory of a gradient and
- * an addition. The price is that backward passes cannot use more cores or processes than there are lanes.
+ * an addition. The price is that backward passes cannot use more cores than there are lanes.
  *
  * The norm is checked before the step and the weights after it. Otherwise a NaN in the weights would appear as garbage
  * rollouts an iteration later, without a hint at its cause.
@@ -621,10 +505,10 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
                                    const struct learner_rates *rates, double *norm, struct trainer_error *err)
 {
     enum trainer_status status = backward_lanes(learner, d_log_prob, d_value, err);
-    if (status == TRAINER_OK)
-        status = ordered_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
     if (status != TRAINER_OK)
         return status;
+    for (size_t lane = 1; lane < GRADIENT_LANES; lane++)
+        add(learner->n_params, learner->gradient + lane * learner->n_params, learner->gradient);
     *norm = adamw_norm(learner->n_params, learner->gradient);
     if (!isfinite(*norm))
         return trainer_fail(err, TRAINER_ENUMERIC, "the gradient is not finite");

@@ -16,7 +16,6 @@
 
 #include "learn/optimizers.h"
 #include "learn/micro_batch.h"
-#include "support/ranks.h"
 
 /* n rows of width tokens each; the log-probs of wanted tokens are computed. */
 struct learner_rows {
@@ -34,7 +33,6 @@ struct learner {
     struct micro_batches micro; /* micro-batches of the last forward pass; each is a chunk */
     size_t n_passes;            /* number of passes; at most this many chunks can keep their activations */
     int threads, workers;       /* workers: number of threads that have a pass */
-    struct ranks *ranks;        /* NULL if there is only one process; set by the caller after learner_open */
     /*
      * For the rows of the next forward passes: [n*width][layers][experts_per_token], NULL or arrays of the caller,
      * as in trainer_pass_route. A route is stored with the token that it predicts, so the route of a token is at the
@@ -52,8 +50,6 @@ struct learner {
     size_t n_kept;
     struct learner_chunk *chunks; /* [micro.most] */
     struct learner_chunk *whole;  /* a single chunk; the arrays of all other chunks are parts of its arrays */
-    float *shared;           /* buffer that sends log-probs between ranks; NULL until it is needed */
-    uint16_t *shared_routes; /* the same for routes */
 };
 
 /*
@@ -88,8 +84,7 @@ struct learner_rates {
 };
 
 /* Called after learner_forward if there is a value head. Writes value [n*width] at the wanted tokens. */
-enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows, float *value,
-                                   struct trainer_error *err);
+void learner_values(const struct learner *learner, float *value);
 
 /*
  * Called after learner_forward with the learner's own params. Computes the gradient of sum(d_log_prob log_prob), plus

@@ -3,7 +3,7 @@
  *
  * Without a limit in tokens, rows are taken in order, TRAINER_MICRO_BATCH_ROWS at a time. With a limit they are
  * packed by the core's plan (rlcore/pack.h): no micro-batch exceeds the limit, and the lanes cost about the same.
- * Either way the micro-batches depend on the rows alone, never on the number of threads or ranks.
+ * Either way the micro-batches depend on the rows alone, never on the number of threads.
  */
 #pragma once
 

@@ -136,7 +136,7 @@ enum trainer_status warm_start(struct learner *learner, const struct trainer_rec
     for (int32_t i = 0; i < recipe->warm_start.steps && status == TRAINER_OK; i++) {
         double loss = 0;
         status = step(learner, &demos, recipe, i, &loss, err);
-        if (status != TRAINER_OK && !ranks_are_apart(learner->ranks))
+        if (status != TRAINER_OK)
             (void)trainer_blame(err, status, "warm start, step", i + 1);
         else if (status == TRAINER_OK && !report(context, i + 1, loss))
             status = trainer_fail(err, TRAINER_ESTOPPED, "stopped during the warm start, step %d", i + 1);

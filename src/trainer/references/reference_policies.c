@@ -112,17 +112,6 @@ enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct lear
     return status;
 }
 
-enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
-                                        struct trainer_error *err)
-{
-    enum trainer_status status = TRAINER_OK;
-    if (ranks_mine(ranks) == 0)
-        status = trainer_checkpoint_load_as(path, model, params, NULL, err);
-    if (status == TRAINER_OK)
-        status = ranks_broadcast(ranks, 0, params, trainer_model_parameters(model) * sizeof *params, err);
-    return status;
-}
-
 double reference_policies_sets(const struct trainer_recipe *recipe)
 {
     double sets = recipe->loss.kl_coef > 0 ? 1 : 0;
@@ -137,7 +126,7 @@ double reference_policies_bytes(const struct trainer_recipe *recipe)
 }
 
 enum trainer_status reference_policies_open(struct reference_policies *policies, const struct trainer_recipe *recipe,
-                                            struct ranks *ranks, struct trainer_error *err)
+                                            struct trainer_error *err)
 {
     size_t bytes = trainer_model_parameters(&recipe->model) * sizeof(float);
     if (recipe->loss.kl_coef > 0 && !(policies->start = malloc(bytes)))
@@ -148,7 +137,7 @@ enum trainer_status reference_policies_open(struct reference_policies *policies,
         if (!(policies->teacher[task] = malloc(bytes)))
             return trainer_no_memory(err, bytes);
         enum trainer_status status =
-            shared_weights_load(ranks, &recipe->model, recipe->tasks[task].algorithm.teacher, policies->teacher[task], err);
+            trainer_checkpoint_load_as(recipe->tasks[task].algorithm.teacher, &recipe->model, policies->teacher[task], NULL, err);
         if (status != TRAINER_OK)
             return status;
     }
@@ -176,7 +165,7 @@ static struct learner_rows rows_of(const struct trainer_rollouts *r, size_t firs
  */
 static enum trainer_status ask_remote(const struct remote_teacher *remote, const struct trainer_recipe *recipe,
                                       struct trainer_rollouts *r, int32_t task, int32_t iteration, size_t first, size_t n,
-                                      struct ranks *ranks, struct trainer_error *err)
+                                      struct trainer_error *err)
 {
     size_t cells = n * r->width;
     struct trainer_teacher_batch batch = {.recipe = recipe,
@@ -187,10 +176,8 @@ static enum trainer_status ask_remote(const struct remote_teacher *remote, const
                                           .iteration = iteration,
                                           .width = r->width,
                                           .log_prob = r->reference + first * r->width};
-    enum trainer_status status = TRAINER_OK;
     memset(batch.log_prob, 0, cells * sizeof *batch.log_prob);
-    if (ranks_mine(ranks) == 0)
-        status = remote->ask(remote->context, &batch, err);
+    const enum trainer_status status = remote->ask(remote->context, &batch, err);
     for (size_t i = 0; i < cells && status == TRAINER_OK; i++) {
         float *log_prob = &batch.log_prob[i];
         if (!(isfinite(*log_prob) && *log_prob <= 1e-3f))
@@ -198,27 +185,26 @@ static enum trainer_status ask_remote(const struct remote_teacher *remote, const
                                 (double)*log_prob);
         *log_prob = r->mask[first * r->width + i] && *log_prob < 0 ? *log_prob : 0;
     }
-    return status == TRAINER_OK ? ranks_broadcast(ranks, 0, batch.log_prob, cells * sizeof *batch.log_prob, err) : status;
+    return status;
 }
 
 /* sft needs no reference log-probs: its teacher has sampled the rollouts, and cross-entropy only needs the tokens. */
 enum trainer_status reference_policies_score_task(struct reference_policies *policies, struct learner *learner,
                                                   const struct trainer_recipe *recipe, struct trainer_rollouts *r, int32_t task,
-                                                  int32_t iteration, size_t first, size_t n, struct ranks *ranks,
-                                                  struct trainer_error *err)
+                                                  int32_t iteration, size_t first, size_t n, struct trainer_error *err)
 {
     struct learner_rows rows = rows_of(r, first, n);
     unsigned needs = recipe_needs(recipe, task);
     if (needs & RL_NEED_POLICY_REFERENCE)
         return hinted_teacher_score(&policies->hinted, learner, recipe, r, first, n, err);
     if (recipe_has_remote_teacher(recipe, task))
-        return ask_remote(&policies->remote, recipe, r, task, iteration, first, n, ranks, err);
+        return ask_remote(&policies->remote, recipe, r, task, iteration, first, n, err);
     if (needs & RL_NEED_FROZEN_REFERENCE)
         return learner_score(learner, policies->teacher[task], &rows, r->reference + first * r->width, err);
     return TRAINER_OK;
 }
 
-/* A lagged reference is the average with no weight on the old one. Every rank has the same weights and moves alike. */
+/* A lagged reference is the average with no weight on the old one. */
 void reference_policies_follow(struct reference_policies *policies, const struct trainer_recipe *recipe, const float *params,
                                int32_t iteration)
 {

@@ -10,7 +10,6 @@
 
 #include "learn/learner.h"
 #include "rollout/rollouts.h"
-#include "support/ranks.h"
 
 /* ---- the teacher of opsd, which is the live policy itself, but with a hint that it did not have when it
  * sampled: the fact that the last hop would have found, or a worked solution of the question.
@@ -33,7 +32,7 @@ bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *r
 enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
                                          struct trainer_rollouts *rollouts, size_t first, size_t n, struct trainer_error *err);
 
-/* Asks teachers behind endpoints. Only rank 0 asks, because another answer on another rank would split the run. */
+/* Asks teachers behind endpoints. */
 struct remote_teacher {
     trainer_teacher_fn *ask; /* NULL: no endpoint can be asked */
     void *context;
@@ -56,7 +55,7 @@ double reference_policies_bytes(const struct trainer_recipe *recipe);
  * reference_policies_close also works after a failure.
  */
 enum trainer_status reference_policies_open(struct reference_policies *policies, const struct trainer_recipe *recipe,
-                                            struct ranks *ranks, struct trainer_error *err);
+                                            struct trainer_error *err);
 void reference_policies_close(struct reference_policies *policies);
 
 /*
@@ -65,7 +64,7 @@ void reference_policies_close(struct reference_policies *policies);
  */
 enum trainer_status reference_policies_score_task(struct reference_policies *policies, struct learner *learner,
                                                   const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
-                                                  int32_t task, int32_t iteration, size_t first, size_t n, struct ranks *ranks,
+                                                  int32_t task, int32_t iteration, size_t first, size_t n,
                                                   struct trainer_error *err);
 
 /*
@@ -79,13 +78,3 @@ void reference_policies_follow(struct reference_policies *policies, const struct
  */
 enum trainer_status reference_policies_score_start(const struct reference_policies *policies, struct learner *learner,
                                                    struct trainer_rollouts *rollouts, struct trainer_error *err);
-
-/* ---- loads the same weights from a checkpoint on every process of a run ---- */
-
-/*
- * Fills params [trainer_model_parameters(model)] from the checkpoint at path. Only rank 0 reads the file, so the
- * other processes need no access to it; if rank 0 cannot read it, the other ranks fail in the broadcast with the same
- * error.
- */
-enum trainer_status shared_weights_load(struct ranks *ranks, const struct trainer_model *model, const char *path, float *params,
-                                        struct trainer_error *err);

@@ -170,25 +170,6 @@ static char *read_file(const char *path, size_t *length, struct trainer_error *e
     return NULL;
 }
 
-/* Gives every rank the bytes that rank 0 read, with a NUL behind them. */
-static enum trainer_status share_file(char **text, const char *path, size_t *length, struct ranks *ranks,
-                                      struct trainer_error *err)
-{
-    bool reads = ranks_mine(ranks) == 0;
-    if (reads && !(*text = read_file(path, length, err)))
-        return TRAINER_EIO;
-    enum trainer_status status = ranks_broadcast(ranks, 0, length, sizeof *length, err);
-    if (status == TRAINER_OK && !reads && !(*text = malloc(*length + 1)))
-        status = trainer_no_memory(err, *length + 1);
-    if (status == TRAINER_OK)
-        status = ranks_broadcast(ranks, 0, *text, *length + 1, err);
-    if (status == TRAINER_OK)
-        return status;
-    free(*text);
-    *text = NULL;
-    return status;
-}
-
 static size_t count_lines(const char *text)
 {
     size_t n = 0;
@@ -243,16 +224,16 @@ static enum trainer_status read_lines(struct data_set *data, struct reading *in,
 }
 
 enum trainer_status data_set_open(struct data_set *data, const struct trainer_recipe *recipe, int32_t task, unsigned needs,
-                                  struct ranks *ranks, struct trainer_error *err)
+                                  struct trainer_error *err)
 {
     const struct trainer_task *settings = &recipe->tasks[task];
     struct reading in = {.path = settings->data, .env = &settings->env, .needs = needs, .err = err};
     size_t length, lines, width = (size_t)recipe->model.max_tokens;
-    char *text = NULL;
-    enum trainer_status status = share_file(&text, settings->data, &length, ranks, err);
-    if (status != TRAINER_OK)
-        return status;
-    status = strlen(text) == length ? TRAINER_OK : trainer_fail(err, TRAINER_EINVAL, "%.300s: has a NUL byte", in.path);
+    char *text = read_file(settings->data, &length, err);
+    if (!text)
+        return TRAINER_EIO;
+    enum trainer_status status =
+        strlen(text) == length ? TRAINER_OK : trainer_fail(err, TRAINER_EINVAL, "%.300s: has a NUL byte", in.path);
     lines = count_lines(text);
     if (status == TRAINER_OK) {
         data->needs = needs;

@@ -13,7 +13,6 @@
 #pragma once
 
 #include "rollout/rollouts.h"
-#include "support/ranks.h"
 
 /* What the lines of a file must have beside the tokens. */
 enum data_needs { DATA_LOG_PROBS = 1, DATA_ADVANTAGES = 2 };
@@ -33,11 +32,10 @@ double data_set_bytes(const struct trainer_recipe *recipe, int32_t task);
 
 /*
  * Reads the file of a task. With needs, every group must have group_size rows, and the file at least `questions` groups; without, as many
- * rows as an iteration. Only rank 0
- * reads the file (ranks NULL: one process). A message names the file and the line. data_set_close also works after a failure.
+ * rows as an iteration. A message names the file and the line. data_set_close also works after a failure.
  */
 enum trainer_status data_set_open(struct data_set *data, const struct trainer_recipe *recipe, int32_t task, unsigned needs,
-                                  struct ranks *ranks, struct trainer_error *err);
+                                  struct trainer_error *err);
 void data_set_close(struct data_set *data);
 
 /* Adds the rows of one iteration from row first_row on: the next `questions` groups, from the beginning again after the last.

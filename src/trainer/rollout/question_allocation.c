@@ -155,7 +155,7 @@ static void weigh(struct share *s, enum trainer_group_sizes sizes, size_t k)
         s->gain += s->all_right - more.all_right;
 }
 
-/* Among equal gains the question with the lower number comes first, because all ranks must agree. */
+/* Among equal gains the question with the lower number comes first. */
 static bool is_before(const struct share *a, const struct share *b)
 {
     if (a->gain > b->gain || a->gain < b->gain)

@@ -212,41 +212,6 @@ size_t rollouts_tokens(const struct trainer_rollouts *r, size_t first, size_t n)
     return tokens;
 }
 
-/*
- * Shares everything that playing an episode writes. Structs are sent byte for byte, because all ranks of a run are the
- * same program on machines of one kind (compare_ranks in run/run.c).
- */
-enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ranks, const size_t *start,
-                                   struct trainer_error *err)
-{
-    const struct {
-        void *items;
-        size_t bytes; /* per row */
-    } arrays[] = {{r->tokens, r->width * sizeof *r->tokens},
-                  {r->turn, r->width * sizeof *r->turn},
-                  {r->mask, r->width},
-                  {r->log_prob, r->width * sizeof *r->log_prob},
-                  {r->expected, r->width * sizeof *r->expected},
-                  {r->length, sizeof *r->length},
-                  {r->n_turns, sizeof *r->n_turns},
-                  {r->boundary, ROLLOUT_VALUES * sizeof *r->boundary},
-                  {r->value, ROLLOUT_VALUES * sizeof *r->value},
-                  {r->reward, sizeof *r->reward},
-                  {r->malformed, 1},
-                  {r->episode, sizeof *r->episode},
-                  {r->routes, r->width * r->places * sizeof *r->routes}};
-    enum trainer_status status = TRAINER_OK;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && status == TRAINER_OK; i++) {
-        size_t bytes[TRAINER_RANKS_MAX + 1];
-        if (!arrays[i].items)
-            continue;
-        for (int rank = 0; rank <= ranks_count(ranks); rank++)
-            bytes[rank] = start[rank] * arrays[i].bytes;
-        status = ranks_gather(ranks, arrays[i].items, bytes, err);
-    }
-    return status;
-}
-
 size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts)
 {
     return rollouts->n;

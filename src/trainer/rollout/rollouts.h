@@ -3,8 +3,6 @@
 
 #include <trainer/train.h>
 
-#include "support/ranks.h"
-
 enum { ROLLOUT_VALUES = TRAINER_TURNS_MAX + 1 };
 
 /* B rows of T tokens. Arrays per token are [B*T], row after row; others are [B]. */
@@ -99,10 +97,6 @@ bool rollouts_trains(const struct trainer_rollouts *rollouts, size_t at);
 
 /* Number of tokens that the policy wrote in rows [first, first+n). */
 size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, size_t n);
-
-/* Rows start[r] .. start[r+1] were played by rank r. On return every rank has the results of all rows. */
-enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks, const size_t *start,
-                                   struct trainer_error *err);
 
 /* ---- pass rate and length of the rollouts of easy and of hard questions ---- */
 

@@ -180,46 +180,9 @@ static void settle(struct sampler_job *job, double wall)
     job->gain_s *= sum > 0 ? wall / sum : 0;
 }
 
-/* Counts are sums over all processes. Times are this process's own and include waiting for other processes. */
-static enum trainer_status add_counts(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err)
-{
-    uint64_t counts[TRAINER_RANKS_MAX][3];
-    size_t start[TRAINER_RANKS_MAX + 1];
-    int mine = ranks_mine(sampler->ranks), size = ranks_count(sampler->ranks);
-    for (int r = 0; r <= size; r++)
-        start[r] = (size_t)r * sizeof *counts;
-    counts[mine][0] = job->sampled;
-    counts[mine][1] = job->fed;
-    counts[mine][2] = job->gain_tokens;
-    enum trainer_status status = ranks_gather(sampler->ranks, counts, start, err);
-    job->sampled = job->fed = job->gain_tokens = 0;
-    for (int r = 0; r < size && status == TRAINER_OK; r++) {
-        job->sampled += counts[r][0];
-        job->fed += counts[r][1];
-        job->gain_tokens += counts[r][2];
-    }
-    return status;
-}
-
-/* Each process gets a range of lanes, so that its rows are a range too. */
-static enum trainer_status share(struct sampler *sampler, struct sampler_job *job, size_t lanes, struct trainer_error *err)
-{
-    size_t start[TRAINER_RANKS_MAX + 1], n;
-    int size = ranks_count(sampler->ranks);
-    if (size == 1)
-        return TRAINER_OK;
-    for (int r = 0; r <= size; r++) {
-        start[r] = job->rollouts->n;
-        if (ranks_first(sampler->ranks, lanes, r) < lanes)
-            find_lane(job->rollouts, ranks_first(sampler->ranks, lanes, r), &start[r], &n);
-    }
-    enum trainer_status status = rollouts_share(job->rollouts, sampler->ranks, start, err);
-    return status == TRAINER_OK ? add_counts(sampler, job, err) : status;
-}
-
 /*
  * Even with finite weights, the logits can overflow. Then any token may be sampled and no answer is right, which would
- * look like a measured score of 0. Every process has all rows here and gets the same result.
+ * look like a measured score of 0.
  */
 static enum trainer_status check_finite(const struct trainer_rollouts *r, struct trainer_error *err)
 {
@@ -241,16 +204,13 @@ static enum trainer_status check_finite(const struct trainer_rollouts *r, struct
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err)
 {
     size_t lanes = count_lanes(job->rollouts);
-    int mine = ranks_mine(sampler->ranks);
-    size_t first = ranks_first(sampler->ranks, lanes, mine);
-    size_t end = ranks_first(sampler->ranks, lanes, mine + 1);
     double generation_s = 0, gain_s = 0, begin = clock_now();
     uint64_t sampled = 0, fed = 0, gain_tokens = 0;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(sampler->threads) schedule(dynamic, 1)                                                      \
     reduction(+ : generation_s, gain_s, sampled, fed, gain_tokens)
 #endif
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < lanes; i++) {
         struct lane_report report = play_lane(sampler, job, i);
         generation_s += report.generation_s;
         gain_s += report.gain_s;
@@ -264,7 +224,6 @@ enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *jo
     job->fed = fed;
     job->gain_tokens = gain_tokens;
     job->rollouts->has_values = job->values;
-    enum trainer_status status = share(sampler, job, lanes, err);
     settle(job, clock_now() - begin);
-    return status == TRAINER_OK ? check_finite(job->rollouts, err) : status;
+    return check_finite(job->rollouts, err);
 }

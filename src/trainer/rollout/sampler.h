@@ -6,12 +6,9 @@
 
 #include "rollout/rollouts.h"
 
-#include "support/ranks.h"
-
 struct sampler {
     const struct trainer_recipe *recipe;
     int threads;
-    struct ranks *ranks; /* NULL if there is only one process; set by the caller after sampler_open */
     int blas_before;     /* BLAS's number of threads before sampler_open; until sampler_close it is 1 */
     struct decode **decode; /* [threads] */
 };
@@ -32,7 +29,7 @@ struct sampler_job {
 };
 
 /*
- * Plays the started rows. On return every process has all results. Returns TRAINER_ENUMERIC if the network overflowed.
+ * Plays the started rows. Returns TRAINER_ENUMERIC if the network overflowed.
  */
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job, struct trainer_error *err);
 

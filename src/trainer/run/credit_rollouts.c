@@ -26,7 +26,7 @@ static enum trainer_status assign_credit(struct run *run, int32_t iteration, str
         struct rl_a2tgpo_stats stats = {1, 0};
         began = clock_now();
         status = reference_policies_score_task(&run->references, &run->learner, run->recipe, run->rollouts, task, iteration,
-                                               first, n, &run->ranks, err);
+                                               first, n, err);
         metrics->scoring_s += clock_now() - began;
         if (status == TRAINER_OK)
             status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, &stats, err);

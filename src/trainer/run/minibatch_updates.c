@@ -73,7 +73,7 @@ static enum trainer_status update(struct run *run, const struct place *at, const
     if (status == TRAINER_OK)
         status = minibatch_loss(b, &run->recipe->loss, &run->workspace, result, err);
     if (status == TRAINER_OK && b->value)
-        status = learner_values(&run->learner, &view, b->value, err);
+        learner_values(&run->learner, b->value);
     if (status == TRAINER_OK)
         gradient_trace_note(run, at->iteration, at->epoch);
     if (status == TRAINER_OK && b->value)

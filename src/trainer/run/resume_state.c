@@ -1,6 +1,6 @@
 /*
- * resume_state.c: see resume_state.h. The same list of blocks is used to write, to read and to send the state to other
- * ranks, so that these cannot disagree.
+ * resume_state.c: see resume_state.h. The same list of blocks is used to write and to read the state, so that these
+ * cannot disagree.
  */
 #include "run/resume_state.h"
 
@@ -409,18 +409,10 @@ static void give_numbers(struct run *run, const struct state_numbers *numbers)
 enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations, struct trainer_error *err)
 {
     struct state_numbers numbers = {.iterations = -1};
-    struct block blocks[BLOCKS];
-    enum trainer_status status = TRAINER_OK;
-    if (path && ranks_mine(&run->ranks) == 0)
-        status = read_state(run, path, &numbers, err);
-    if (status == TRAINER_OK)
-        status = ranks_broadcast(&run->ranks, 0, &numbers, sizeof numbers, err);
+    enum trainer_status status = path ? read_state(run, path, &numbers, err) : TRAINER_OK;
     *iterations = numbers.iterations;
-    if (status != TRAINER_OK || numbers.iterations < 0)
-        return status;
-    for (size_t i = 0; i < find_blocks(run, blocks) && status == TRAINER_OK; i++)
-        status = ranks_broadcast(&run->ranks, 0, blocks[i].at, blocks[i].bytes, err);
-    give_numbers(run, &numbers);
+    if (status == TRAINER_OK && numbers.iterations >= 0)
+        give_numbers(run, &numbers);
     return status;
 }
 

@@ -12,11 +12,11 @@
 
 #include "run/run.h"
 
-/* Called on rank 0: replaces the file at path with the state after `iterations` iterations. */
+/* Replaces the file at path with the state after `iterations` iterations. */
 enum trainer_status resume_state_save(struct run *run, const char *path, int32_t iterations, struct trainer_error *err);
 
 /*
- * Called on every rank: restores the run, and sets *iterations to the number of iterations that are done. If there is
+ * Restores the run, and sets *iterations to the number of iterations that are done. If there is
  * no file, sets *iterations to -1 and changes nothing else. Returns TRAINER_ECORRUPT for a damaged file, and
  * TRAINER_EINVAL for the state of another recipe.
  */

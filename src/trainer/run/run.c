@@ -84,22 +84,6 @@ uint64_t recipe_digest(const struct trainer_recipe *recipe)
     return digest;
 }
 
-/*
- * Only rollouts, log-probs and gradients are sent between ranks; every rank computes everything else itself. All ranks
- * must therefore compute the same bits, which processors with different kernels do not. Recipes are compared by the
- * settings that affect results; the number of threads may differ.
- */
-static enum trainer_status compare_ranks(struct run *run, struct trainer_error *err)
-{
-    char kernels[TRAINER_KERNELS_MAX], digest[32] = "";
-    if (ranks_count(&run->ranks) == 1)
-        return TRAINER_OK;
-    trainer_kernels(kernels);
-    snprintf(digest, sizeof digest, "%016" PRIx64, recipe_digest(run->recipe));
-    enum trainer_status status = ranks_compare(&run->ranks, "the ranks compute with", kernels, err);
-    return status == TRAINER_OK ? ranks_compare(&run->ranks, "recipe", digest, err) : status;
-}
-
 /* An anchor is a length with which later rollouts of a question are compared; NaN until the question is first asked. */
 static bool open_anchors(struct run *run)
 {
@@ -153,7 +137,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         status = allocation_open(&run->allocation[task], &recipe->tasks[task], err);
     for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
         if (recipe->tasks[task].data[0])
-            status = data_set_open(&run->data[task], recipe, task, data_needs(recipe, task), &run->ranks, err);
+            status = data_set_open(&run->data[task], recipe, task, data_needs(recipe, task), err);
     return status;
 }
 
@@ -167,14 +151,11 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
         learner_open(&run->learner, &recipe->model, memory_bound_largest_batch(recipe), &recipe->micro_batch, run->threads, err);
     if (status == TRAINER_OK)
         status = sampler_open(&run->sampler, recipe, run->threads, err);
-    run->learner.ranks = run->sampler.ranks = &run->ranks;
     run->learner.balance = recipe->balance;
-    if (status == TRAINER_OK)
-        status = compare_ranks(run, err);
     if (status == TRAINER_OK && !sampler_weights_open(&run->sampled_by, recipe, run->learner.n_params))
         status = trainer_no_memory(err, run->learner.n_params * sizeof(float));
     if (status == TRAINER_OK)
-        status = reference_policies_open(&run->references, recipe, &run->ranks, err);
+        status = reference_policies_open(&run->references, recipe, err);
     if (status == TRAINER_OK)
         status = open_rows(run, err);
     return status == TRAINER_OK ? trace_arrays_open(&run->trace, recipe, err) : status;

@@ -54,8 +54,7 @@ struct gradient_trace;
 struct run {
     const struct trainer_recipe *recipe;
     struct trainer_run_options options; /* the caller's callbacks and checkpoint path */
-    struct trainer_process process;     /* the caller's communicator and state file */
-    struct ranks ranks;
+    struct trainer_process process;     /* the caller's state file */
     struct run_clock clock;
     int threads, threads_before; /* of this run; of the caller, restored by run_close */
     /* what computes */

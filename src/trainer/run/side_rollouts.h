@@ -8,7 +8,7 @@
 
 /*
  * Plays the rows of a plan into run->side, from row 0. They go through the sampler like every rollout, with the weights
- * of `job` and on the same threads and ranks, and they are included in the costs of the iteration (metrics).
+ * of `job` and on the same threads, and they are included in the costs of the iteration (metrics).
  */
 enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan, struct sampler_job job,
                               struct trainer_iteration *metrics, struct trainer_error *err);

@@ -151,7 +151,7 @@ static enum trainer_status make_first_weights(struct run *run, struct trainer_er
     enum trainer_status status = TRAINER_OK;
     trainer_policy_initf(&recipe->model, recipe->seed, learner->params);
     if (recipe->checkpoint[0])
-        status = shared_weights_load(&run->ranks, &recipe->model, recipe->checkpoint, learner->params, err);
+        status = trainer_checkpoint_load_as(recipe->checkpoint, &recipe->model, learner->params, NULL, err);
     else if (recipe->warm_start.steps > 0)
         status = warm_start(learner, recipe, report_warm_step, run, err);
     restart_optimizer(run);
@@ -176,12 +176,11 @@ static enum trainer_status evaluate(struct run *run, int32_t iteration, struct t
     return run_report(run, &event, err);
 }
 
-/* Only rank 0 writes the file. A run that cannot save its state ends, because its user relies on the state. */
+/* A run that cannot save its state ends, because its user relies on the state. */
 static enum trainer_status save_state(struct run *run, int32_t iterations, struct trainer_error *err)
 {
     const struct trainer_process *process = &run->process;
-    bool due =
-        process->state && process->state_every > 0 && ranks_mine(&run->ranks) == 0 && iterations % process->state_every == 0;
+    bool due = process->state && process->state_every > 0 && iterations % process->state_every == 0;
     return due ? resume_state_save(run, process->state, iterations, err) : TRAINER_OK;
 }
 
@@ -238,7 +237,7 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
     enum trainer_status status = resume_or_begin(run, &first, err);
     for (int32_t i = first; i < iterations && status == TRAINER_OK; i++) {
         status = iterate(run, i, err);
-        if (status != TRAINER_OK && status != TRAINER_ESTOPPED && !ranks_are_apart(&run->ranks))
+        if (status != TRAINER_OK && status != TRAINER_ESTOPPED)
             return trainer_blame(err, status, "iteration", i + 1);
         if (status == TRAINER_OK && every > 0 && ((i + 1) % every == 0 || i + 1 == iterations))
             status = evaluate(run, i + 1, err);
@@ -246,36 +245,6 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
             status = save_state(run, i + 1, err);
     }
     return status;
-}
-
-static bool is_sound(const struct trainer_comm *comm)
-{
-    return !comm || (comm->size >= 1 && comm->size <= TRAINER_RANKS_MAX && comm->rank >= 0 && comm->rank < comm->size);
-}
-
-/* Ranks without options never ask, but must know that rank 0 does. */
-static enum trainer_status nobody_asks(void *context, struct trainer_credit_batch *batch, struct trainer_error *err)
-{
-    (void)context;
-    (void)batch;
-    return trainer_fail(err, TRAINER_EINVAL, "only rank 0 asks a command");
-}
-
-static trainer_credit_fn *credit_asker(const struct run *run)
-{
-    return ranks_mine(&run->ranks) == 0 ? run->options.credit : nobody_asks;
-}
-
-static enum trainer_status no_teacher(void *context, struct trainer_teacher_batch *batch, struct trainer_error *err)
-{
-    (void)context;
-    (void)batch;
-    return trainer_fail(err, TRAINER_EINVAL, "only rank 0 asks a teacher");
-}
-
-static trainer_teacher_fn *teacher_asker(const struct run *run)
-{
-    return ranks_mine(&run->ranks) == 0 ? run->options.teacher : no_teacher;
 }
 
 /* Without a callback the run would train on advantages, or on a teacher's log-probs, of 0. */
@@ -302,19 +271,14 @@ static enum trainer_status look_for_callbacks(const struct run *run, struct trai
 enum trainer_status trainer_run_process(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
                                         const struct trainer_process *process, struct trainer_error *err)
 {
-    const struct trainer_comm *comm = process->comm;
     struct run run = {.recipe = recipe, .clock.began = clock_now()};
     struct trainer_error local = {TRAINER_OK, ""};
     if (options)
         run.options = *options;
-    if (!is_sound(comm))
-        return trainer_fail(err, TRAINER_EINVAL, "rank %d of %d; at most %d ranks are allowed", comm->rank, comm->size,
-                            TRAINER_RANKS_MAX);
     run.process = *process;
-    run.ranks.comm = comm;
-    run.memory.judging = (struct judging){.ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
-    run.memory.given = (struct given_credit){credit_asker(&run), run.options.credit_context, &run.ranks};
-    run.references.remote = (struct remote_teacher){teacher_asker(&run), run.options.teacher_context};
+    run.memory.judging = (struct judging){.ask = run.options.judge, .context = run.options.judge_context};
+    run.memory.given = (struct given_credit){run.options.credit, run.options.credit_context};
+    run.references.remote = (struct remote_teacher){run.options.teacher, run.options.teacher_context};
     enum trainer_status status = look_for_callbacks(&run, &local);
     if (status == TRAINER_OK)
         status = memory_bound_check(recipe, &local);
@@ -328,7 +292,6 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe, con
             status = run_finish(&run, &local);
         run_close(&run);
     }
-    status = ranks_leave(&run.ranks, status, &local);
     if (status != TRAINER_OK && err)
         *err = local;
     return status;

@@ -6,25 +6,6 @@
 
 #include <stdarg.h>
 
-const char *trainer_status_text(enum trainer_status status)
-{
-    switch (status) {
-    case TRAINER_OK: return "done";
-    case TRAINER_EINVAL: return "invalid argument";
-    case TRAINER_ENOMEM: return "out of memory";
-    case TRAINER_EIO: return "input or output failed";
-    case TRAINER_ENOTFOUND: return "not found";
-    case TRAINER_ECORRUPT: return "damaged checkpoint";
-    case TRAINER_ESHAPE: return "checkpoint of another model";
-    case TRAINER_ENUMERIC: return "not finite";
-    case TRAINER_ESIZE: return "does not fit";
-    case TRAINER_ESTOPPED: return "stopped";
-    case TRAINER_EJUDGE: return "no judgement";
-    case TRAINER_ELOST: return "a process of the run is lost";
-    }
-    return "unknown status";
-}
-
 /*
  * A message may quote bytes of a file (a key, or the place of a JSON error). The text is printed on a terminal and
  * becomes a part of one row, so control characters are replaced.

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/recipe_schema.h"
+
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_value.h"
 
@@ -198,7 +200,7 @@ static void print_definitions(FILE *out, const struct recipe_table *table, const
  * Defaults come from an initialised recipe and not from the table, because the core defines the defaults of an
  * algorithm.
  */
-char *trainer_recipe_schema(void)
+char *recipe_schema(void)
 {
     struct trainer_recipe initial;
     char *text = NULL;
