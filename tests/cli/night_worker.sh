@@ -234,7 +234,7 @@ ended 0 7_3 SLURM_JOB_ID=9 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3
 ended 0 9 SLURM_JOB_ID=9
 touch refuses
 ended 1 9 SLURM_JOB_ID=9
-must_have err "job '9' was ended and not put back into the queue"
+must_have err "scontrol did not put job '9' back into the queue"
 
 # ---- threads of a trial sleep while they wait, where other trials run beside it ----
 

@@ -15,14 +15,14 @@ refuse()
     exit "$2"
 }
 # Slurm sends TERM before the time limit and when it preempts the job. The worker then ends its trial and gives it
-# back, and this task goes back into the queue. If Slurm has requeued it already, only scontrol's error is left of that.
+# back, and this task goes back into the queue. If Slurm has put it there already, scontrol says so.
 stop()
 {
     trap '' TERM
     kill -TERM "$!" 2>/dev/null
     wait
     task=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}
-    scontrol requeue "$task" || refuse "job '$task' was ended and not put back into the queue" 1
+    scontrol requeue "$task" || refuse "scontrol did not put job '$task' back into the queue" 1
     exit 0
 }
 trap stop TERM
