@@ -387,6 +387,8 @@ static int read_sweep(struct cli_session *session, void *context)
     int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
     if (status == CLI_NO)
         return program_become_trainer(o->argc, o->argv);
+    if (status == CLI_GO_ON && !o->worker && !o->list)
+        status = launchers_check_copies();
     if (status == CLI_GO_ON && o->sandbox && !night->list.sweep.of_commands)
         status = cli_error(CLI_USAGE, "--sandbox is for sweeps of commands; recipes run only the built-in trainer");
     if (status == CLI_GO_ON)
@@ -563,8 +565,6 @@ static int run_night(struct night_options *o, const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    if (launchers_refuse() != CLI_GO_ON)
-        return CLI_USAGE;
     struct night_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_no_memory();

@@ -79,7 +79,8 @@ static int parse_recipe(struct train_options *o)
 static int read_recipe(struct cli_session *session, void *context)
 {
     struct train_options *o = context;
-    if (!recipe_source_open(&o->source, session->args.positional[0]) || !change_recipe(o))
+    if (launchers_check_copies() != CLI_GO_ON || !recipe_source_open(&o->source, session->args.positional[0]) ||
+        !change_recipe(o))
         return CLI_USAGE;
     int status = parse_recipe(o);
     return status == CLI_GO_ON ? recipe_store_make(session->where.dir) : status;
@@ -227,9 +228,6 @@ static int run_train(struct train_options *o, const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    if (launchers_refuse() != CLI_GO_ON)
-        return CLI_USAGE;
-    launchers_warn_of_copies();
     struct train_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_no_memory();

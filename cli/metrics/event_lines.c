@@ -199,7 +199,6 @@ json_t *event_line_read(struct trial_event *event, const char *text, size_t leng
         .param = container_member(line, "param", JSON_OBJECT),
         .turns = container_member(line, "turns", JSON_ARRAY),
         .kernels = cli_json_string(line, "kernels"),
-        .peers = container_member(line, "peers", JSON_ARRAY),
         .inert = container_member(line, "inert", JSON_ARRAY),
         .failed = cli_json_string(line, "failed"),
         .failure = failure_of(cli_json_string(line, "kind")),

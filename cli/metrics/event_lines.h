@@ -69,7 +69,6 @@ struct trial_event {
     const json_t *turns;    /* [{"turn", "mean", "std", "n"}], information gain by turn, or NULL */
     const char *kernels;  /* the kernels on which the bits of its numbers depend; NULL: unchanged */
     const json_t *inert;  /* names of settings that were given and had no effect, or NULL */
-    const json_t *peers;  /* [{"name", "pid"}], processes that the trial cannot lose (trial/trial_watch.c), or NULL */
     const char *after_end;  /* the process that printed it after the command had ended; NULL: before that */
     const char *failed;     /* why the trial failed; NULL: it continues */
     enum trial_failure failure;

@@ -103,32 +103,31 @@ void launchers_warn(const char *const *given, const char *dir)
     free(copy);
 }
 
-static int number_of(const char *name)
+/* 0: not set, or not a number. */
+static long number_of(const char *name)
 {
     const char *text = getenv(name);
-    return text ? atoi(text) : 0;
+    char *end = NULL;
+    const long n = text ? strtol(text, &end, 10) : 0;
+    return end && end != text && *end == '\0' ? n : 0;
 }
 
-int launchers_refuse(void)
+/* With MPI, one of several is meant to do a part, which it would not; copies of srun may be meant to do all, each with other settings. */
+int launchers_check_copies(void)
 {
-    const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", getenv("PMIX_RANK") ? "SLURM_STEP_NUM_TASKS" : "PMI_SIZE"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (number_of(sizes[i]) > 1)
-            return cli_error(
-                CLI_USAGE,
-                "started as %d processes (%s), which would each run all of it: start one; `lineage night --jobs` and "
-                "`--worker` run several trials at a time",
-                number_of(sizes[i]), sizes[i]);
-    return CLI_GO_ON;
-}
-
-/* They may be meant to train different trials, so this is a warning. Only the first of them prints it. */
-void launchers_warn_of_copies(void)
-{
+    const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", getenv("PMIX_RANK") ? "SLURM_STEP_NUM_TASKS" : NULL};
     char text[160];
-    const int n = number_of("SLURM_STEP_NUM_TASKS");
-    if (n <= 1 || !getenv("SLURM_PROCID") || number_of("SLURM_PROCID") != 0)
-        return;
-    snprintf(text, sizeof text, "srun started %d processes, so each trains a whole trial of its own", n);
-    cli_say(text);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i]; i++)
+        if (number_of(sizes[i]) > 1)
+            return cli_error(CLI_USAGE,
+                             "started as one of %ld processes (%s), each of which would do all of it: start one, or, if this is "
+                             "the only one, `env -u %s lineage ..`; `lineage night --jobs` and `--worker` run several trials at "
+                             "a time",
+                             number_of(sizes[i]), sizes[i], sizes[i]);
+    const long n = number_of("SLURM_STEP_NUM_TASKS");
+    if (n > 1 && getenv("SLURM_PROCID") && strcmp(getenv("SLURM_PROCID"), "0") == 0) {
+        snprintf(text, sizeof text, "srun started %ld processes, and each does all of it", n);
+        cli_say(text);
+    }
+    return CLI_GO_ON;
 }

@@ -1,4 +1,7 @@
-/* launchers.h: programs that start a training and do not pass TERM on to it (the table in cli/man/nights.md). */
+/*
+ * launchers.h: programs that start a training and do not pass TERM on to it (the table in cli/man/nights.md), and programs that start
+ * this process as one of several.
+ */
 #pragma once
 
 enum { LAUNCHER_WORDS_MAX = 32 };
@@ -9,8 +12,8 @@ enum { LAUNCHER_WORDS_MAX = 32 };
  */
 void launchers_warn(const char *const *words, const char *dir);
 
-/* Returns CLI_GO_ON, or CLI_USAGE after an error if mpirun started this process as one of several, each of which would do all. */
-int launchers_refuse(void);
-
-/* Prints a warning in the first of several processes that srun started without PMI. */
-void launchers_warn_of_copies(void);
+/*
+ * For a command that is meant to be one process: returns CLI_USAGE after an error if MPI started this process as one of several, else
+ * CLI_GO_ON. The first of several that srun started without MPI prints a warning.
+ */
+int launchers_check_copies(void);

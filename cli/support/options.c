@@ -133,8 +133,12 @@ const char *cli_instead(const char *command, const char *option)
         {"passk", "counts", "`lineage core` takes counts: passk, passk_beta_fit and passk_beta"},
         {"passk", "rates", "`lineage core` takes counts: passk, passk_beta_fit and passk_beta"},
         {"passk", "select", "run passk once for each policy, with --format json"},
-        {"passk", "estimate", "run passk once for each policy, with --format json"},
+        {"passk", "estimate", "`lineage core passk` takes counts, and the estimator bernoulli or unbiased"},
         {"night", "submit", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "print", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "workers", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "gpus", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
+        {"night", "scheduler-option", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
         {"night", "hosts", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
         {"night", "image", "start `lineage night SWEEP --worker` in each job; see `lineage help machines`"},
     };
@@ -185,6 +189,13 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
                      text ? "; a text that begins with - belongs behind --" : "", command->name);
 }
 
+/* Whether the command takes one ID: "ID", "[ID]" or "RECIPE|CHECKPOINT|ID". */
+static bool is_one_id(const char *arguments)
+{
+    const char *id = strstr(arguments, "ID");
+    return id && (strcmp(id, "ID") == 0 || strcmp(id, "ID]") == 0);
+}
+
 /* Checks the number of arguments before anything is opened or created. Too many arguments are reported first: an extra
  * argument usually comes from a forgotten quote, and the message shows where. */
 static int check_positional(struct cli_args *args, const struct cli_command *command, size_t min, size_t max)
@@ -199,7 +210,8 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
         return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; a parameter is given as --param %s", command->name,
                          args->positional[max], args->positional[max]);
     if (args->n_positional > max)
-        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; see `lineage %s --help`", command->name, args->positional[max],
+        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; %ssee `lineage %s --help`", command->name,
+                         args->positional[max], max == 1 && is_one_id(command->arguments) ? "run it once for each; " : "",
                          command->name);
     if (args->n_positional < min)
         return cli_error(CLI_USAGE, "%s: missing argument; usage: lineage %s [OPTION...] %s", command->name, command->name,

@@ -6,10 +6,8 @@
 
 #include <jansson.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -19,72 +17,6 @@
 #include "trial/process_tree.h"
 #include "trial/trial_label.h"
 #include "trial/trial_process.h"
-
-/* Processes without which a trial cannot continue: the other ranks of its run. They are not children of the
- * process that watches the trial, so a pidfd (Linux 5.3) reports when such a process ends. On older kernels no peer is
- * watched, and a lost rank shows only in what its launcher does. */
-
-struct peers {
-    json_t *list; /* [{"name", "pid" or "host"}]; NULL: none */
-    int *fds;     /* pidfd of each process; -1: not watched */
-    int news;     /* readable when a peer has ended; -1: no peer is watched */
-    bool elsewhere; /* some peers are on other machines and cannot be watched */
-    int gone;     /* index of a peer that had ended before its pidfd was opened; -1: none */
-};
-
-static void peers_init(struct peers *peers)
-{
-    *peers = (struct peers){.news = -1, .gone = -1};
-}
-
-static void watch_one(struct peers *peers, size_t i)
-{
-    json_int_t pid = json_integer_value(json_object_get(json_array_get(peers->list, i), "pid"));
-    struct epoll_event event = {.events = EPOLLIN, .data = {.u32 = (uint32_t)i}};
-    peers->elsewhere = peers->elsewhere || pid <= 0;
-    peers->fds[i] = pid > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
-    if (peers->fds[i] >= 0)
-        epoll_ctl(peers->news, EPOLL_CTL_ADD, peers->fds[i], &event);
-    else if (pid > 0 && errno == ESRCH)
-        peers->gone = (int)i;
-}
-
-/* Watches the peers of an event (metrics/event_lines.h); only the first call has an effect. */
-static void peers_watch(struct peers *peers, const json_t *list)
-{
-    size_t n = json_array_size(list);
-    if (peers->list || !n || !(peers->fds = malloc(n * sizeof *peers->fds)))
-        return;
-    peers->list = json_deep_copy(list);
-    peers->news = epoll_create1(EPOLL_CLOEXEC);
-    for (size_t i = 0; i < n; i++)
-        watch_one(peers, i);
-}
-
-/* Whether a peer has ended. If so, writes which peer ("rank 2 (process 4711) is gone"). */
-static bool peers_lost(const struct peers *peers, char *text, size_t size)
-{
-    struct epoll_event event;
-    int i = peers->gone;
-    if (i < 0 && (peers->news < 0 || epoll_wait(peers->news, &event, 1, 0) < 1))
-        return false;
-    const json_t *peer = json_array_get(peers->list, i < 0 ? event.data.u32 : (size_t)i);
-    const char *name = json_string_value(json_object_get(peer, "name"));
-    snprintf(text, size, "%.100s (process %lld) is gone", name ? name : "a process of it",
-             (long long)json_integer_value(json_object_get(peer, "pid")));
-    return true;
-}
-
-static void peers_release(struct peers *peers)
-{
-    for (size_t i = 0; i < json_array_size(peers->list); i++)
-        cli_close(peers->fds[i]);
-    cli_close(peers->news);
-    free(peers->fds);
-    json_decref(peers->list);
-}
-
-/* ----  One thread with one poll() watches the trial, because several threads would have to agree on ---- */
 
 /*
  * How often memory and processor time are sampled while one of them is limited: reading a thousand /proc/PID/stat takes a few milliseconds, so this interval catches
@@ -128,7 +60,6 @@ struct watch {
     struct trial_outcome *outcome;
     struct trial_process process;
     struct line_reader events, printed; /* printed: standard output and standard error, in order of arrival */
-    struct peers peers;
     struct metric_lines metrics;
     struct gpu_memory gpu;
     double gpu_looked; /* when GPU memory was sampled last */
@@ -137,7 +68,6 @@ struct watch {
     double cpu_began, cpu_limit;     /* the same for processor seconds */
     double heard;    /* when the last byte arrived, on an output or event pipe */
     bool evaluating; /* the evaluation has begun */
-    bool ending;     /* the trial has reported that it is done or has failed */
     bool stop;       /* there is a verdict */
     bool scored;     /* a value of the score was read, or its absence was reported */
     bool impatient;  /* the user has interrupted twice */
@@ -230,8 +160,6 @@ static void take_event(struct watch *w, struct trial_event *event)
 {
     event->after_end = w->after ? w->left : NULL;
     w->scored = w->scored || event->has_score || event->lost_score;
-    w->ending = w->ending || event->failed || (event->phase && strcmp(event->phase, TRIAL_PHASE_DONE) == 0);
-    peers_watch(&w->peers, event->peers);
     if (event->failed) {
         w->outcome->failure = event->failure;
         snprintf(w->outcome->text, sizeof w->outcome->text, "%s", event->failed);
@@ -458,8 +386,7 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
     struct pollfd fds[] = {{w->process.events, POLLIN, 0},
                            {w->process.printed, POLLIN, 0},
                            {*interrupted ? -1 : w->job->interrupts->fd, POLLIN, 0},
-                           {w->process.notice, POLLIN, 0},
-                           {w->ending || w->stop ? -1 : w->peers.news, POLLIN, 0}};
+                           {w->process.notice, POLLIN, 0}};
     if (w->read > 0 && w->read < NAP_BELOW)
         poll(NULL, 0, NAP_MS);
     w->read = 0;
@@ -494,28 +421,10 @@ static void judge_time(struct watch *w)
         finish(w, TRIAL_SILENT);
 }
 
-/*
- * A trial may consist of several processes. If one of them is lost, their launcher ends all of them and sends this
- * process the same signal as a user who interrupts. This process notices the loss first, because the other processes do
- * not exit on the launcher's first signal.
- */
-static void judge_peers(struct watch *w)
-{
-    if (!w->stop && !w->ending && peers_lost(&w->peers, w->outcome->text, sizeof w->outcome->text))
-        finish(w, TRIAL_FAILED);
-}
-
-/*
- * Clears a failure that the trial reported just before, because the interrupt is the reason for its end. If some
- * processes run on other machines, this process cannot tell whether one of them was lost, so the text names both
- * possible causes.
- */
+/* Clears a failure that the trial reported just before, because the interrupt is the reason for its end. */
 static void be_interrupted(struct watch *w)
 {
     w->outcome->text[0] = '\0';
-    if (w->peers.elsewhere)
-        snprintf(w->outcome->text, sizeof w->outcome->text,
-                 "interrupted by the user, or by its launcher for a process lost on another machine");
     finish(w, TRIAL_INTERRUPTED);
 }
 
@@ -562,7 +471,6 @@ static void keep_watch(struct watch *w)
         }
         trial_process_look(&w->process);
         call_turn(w);
-        judge_peers(w);
         if (!w->stop && (interrupted || (w->process.ended && interrupt_follows(w))))
             be_interrupted(w);
         else if (!w->stop && w->process.ended) {
@@ -761,7 +669,6 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     w.began = w.phase_began = w.heard = cli_now();
     if (!trial_process_start(&w.process, job))
         return false;
-    peers_init(&w.peers);
     w.events.most = LINE_READER_EVENT_MAX;
     metric_lines_init(&w.metrics, &job->settings.metrics, job->settings.score);
     keep_watch(&w);
@@ -774,7 +681,6 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     report_unreadable(&w);
     metric_lines_release(&w.metrics);
     gpu_memory_release(&w.gpu);
-    peers_release(&w.peers);
     line_reader_release(&w.events);
     line_reader_release(&w.printed);
     return ok;

@@ -2,7 +2,7 @@
  * trainer/train.h: one training run, from recipe to checkpoint.
  *
  * The trainer reports what happens by calling `event`, and continues until the recipe is done or the callback asks it
- * to stop. The same recipe with the same seed gives the same numbers for any number of threads and processes, because
+ * to stop. The same recipe with the same seed gives the same numbers for any number of threads, because
  * work is cut into a fixed number of lanes whose sums are added in a fixed order. The trainer manages its own threads:
  * while a run lasts, OpenBLAS is limited to one thread in the whole process.
  *
@@ -198,7 +198,7 @@ struct trainer_event {
      */
     const char *inert;
     double trace_s;
-    struct trainer_part env[TRAINER_ENVS_MAX]; /* DONE: [n_envs] metrics of the last iteration of this process */
+    struct trainer_part env[TRAINER_ENVS_MAX]; /* DONE: [n_envs] metrics of the last iteration */
     int32_t n_envs;
     double train_s, eval_s;                    /* seconds so far */
     const struct trainer_iteration *iteration; /* ITERATION; NULL in other events */

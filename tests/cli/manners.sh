@@ -116,9 +116,11 @@ while IFS='|' read -r command option advice; do
     must_fail 2 "was removed; $advice" $command ${option:+--$option x}
     [ -n "$option" ] || must_fail 2 "was removed; $advice" help "$command"
 done <<END
-$(sed -n '/^const char \*cli_instead/,/^}/s/^ *{"\([a-z]*\)", "\([a-z]*\)", "\(.*\)"},$/\1|\2|\3/p' "$SOURCE/cli/support/options.c")
+$(sed -n '/^const char \*cli_instead/,/^}/s/^ *{"\([a-z]*\)", "\([a-z-]*\)", "\(.*\)"},$/\1|\2|\3/p' "$SOURCE/cli/support/options.c")
 END
-must_equal 10 "$rows" 'rows of the table'
+must_equal 14 "$rows" 'rows of the table'
+must_fail 2 "show: unexpected argument '001'; run it once for each; see" show 000 001
+must_fail 2 "verify: unexpected argument '001'; see" verify 001
 must_fail 2 'append --batch: this option was removed' append --batch=dump.json
 must_fail 2 "did you mean --format" best --fromat json
 must_fail 2 "--format 'xml'" best --format xml

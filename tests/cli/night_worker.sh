@@ -189,6 +189,53 @@ must_equal 0 "$(rows h)"
 must_fail 2 'at least 1 second' night sweep.json -C x --worker --lease 0.5
 must_fail 2 lease night sweep.json -C x --worker --lease soon
 
+# ---- the script for Slurm (tests/server/submit.sh has it under Slurm) ----
+
+mkdir stubs
+printf '#!/bin/sh\necho "$*"\n[ ! -e waits ] || { touch works && exec sleep 300; }\n' >stubs/lineage
+printf '#!/bin/sh\necho "$*" >asked\n[ ! -e refuses ]\n' >stubs/scontrol
+chmod +x stubs/lineage stubs/scontrol
+task() # ARGUMENT..: what the script prints, and its status
+{
+    PATH=$PWD/stubs:$PATH sh "$SOURCE/tests/examples/night.slurm.sh" "$@" >out 2>err
+    status=$?
+}
+task s.json db
+must_equal '0 night s.json -C db --worker' "$status $(cat out)" 'without a time'
+task 'my sweep.json' db "$(date -d '1 hour' +@%s)"
+must_exit 0
+must_equal 'night my sweep.json -C db --worker --hours' "$(sed 's/ [01]\.[0-9]*$//' out)" 'with a time'
+for time in '07:00' 11 'tomorow 7' @ @0 @08 @-5 @1e9 '@1 || 2' @999999999999 ''; do
+    task s.json db "$time"
+    must_equal "2 night.slurm.sh: the time '$time' is not of the form that date -d TEXT +@%s prints" "$status $(cat out err)" "$time"
+done
+task s.json db @1000000000
+must_exit 1
+must_have err 'the time @1000000000 ('
+must_have err ') has passed, so nothing starts'
+for given in '' s.json 's.json db 2026-12-24 07:00'; do
+    # shellcheck disable=SC2086
+    task $given
+    must_equal '2 night.slurm.sh: usage: night.slurm.sh SWEEP STORE [@SECONDS]' "$status $(cat out err)" "$given"
+done
+touch waits
+ended() # WANTED-STATUS JOB NAME=VALUE..: TERM ends the worker and requeues the job
+{
+    wanted=$1 job=$2 && shift 2
+    rm -f works asked
+    env -u SLURM_ARRAY_JOB_ID -u SLURM_ARRAY_TASK_ID PATH="$PWD/stubs:$PATH" "$@" sh "$SOURCE/tests/examples/night.slurm.sh" s.json db >out 2>err &
+    pid=$!
+    until_true test -e works
+    kill -TERM "$pid"
+    wait "$pid"
+    must_equal "$wanted requeue $job" "$? $(cat asked)" "$*"
+}
+ended 0 7_3 SLURM_JOB_ID=9 SLURM_ARRAY_JOB_ID=7 SLURM_ARRAY_TASK_ID=3
+ended 0 9 SLURM_JOB_ID=9
+touch refuses
+ended 1 9 SLURM_JOB_ID=9
+must_have err "scontrol did not put job '9' back into the queue"
+
 # ---- threads of a trial sleep while they wait, where other trials run beside it ----
 
 . "$SOURCE/tests/support/trainer.sh"

@@ -116,7 +116,7 @@ must_equal null "$(json passk.0.unbiased)"
 holds "$(json passk.0.beta) > 0 && $(json passk.0.beta) < $(json passk.3.beta)"
 
 must_fail 2 "missing argument" passk
-must_fail 2 "unexpected argument '000'" passk 000 000 -C t
+must_fail 2 "unexpected argument '000'; run it once for each" passk 000 000 -C t
 must_fail 2 'this option was removed' passk --counts counts.csv
 must_fail 2 '--enough needs --dynamic' passk 000 -C t --enough 1
 

@@ -413,13 +413,32 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     must_have typescript "$(printf '\r\033[K')tiny: step 6/6, EM"
     must_have typescript 'tokens/s'
 fi
-# One process trains. mpirun is refused; copies of srun are reported by the first one.
-OMPI_COMM_WORLD_SIZE=2 "$LINEAGE" train tiny.json -C none -q 2>err
-must_equal 2 $? 'under mpirun'
-must_have err 'started as 2 processes (OMPI_COMM_WORLD_SIZE)'
+# One process trains. Several of MPI are refused; copies of srun are reported by the first one.
+alone() # NAME=VALUE..: the status of a training with this environment that would end at its recipe, and the variable that is to blame
+{
+    env -u OMPI_COMM_WORLD_SIZE -u PMI_SIZE -u PMIX_RANK -u SLURM_STEP_NUM_TASKS -u SLURM_PROCID "$@" \
+        "$LINEAGE" train none.json -C none >out 2>err
+    echo "$? $(sed -n 's/.*`env -u \([A-Z_]*\) lineage ..`.*/\1/p' err)$(sed -n 's/.*\(srun started.*\), and.*/\1/p' err)$(grep -o 'cannot read none.json' err)"
+}
+for given in '2 OMPI_COMM_WORLD_SIZE=2' '2 PMI_SIZE=3' '2 PMIX_RANK=1 SLURM_STEP_NUM_TASKS=4'; do
+    # shellcheck disable=SC2086
+    must_equal "2 $(echo "${given##* }" | sed 's/=.*//')" "$(alone ${given#* })" "$given"
+done
+must_have err 'started as one of 4 processes (SLURM_STEP_NUM_TASKS)'
+for given in OMPI_COMM_WORLD_SIZE=1 PMI_SIZE=1 PMI_SIZE=2x PMI_SIZE= SLURM_STEP_NUM_TASKS=1 'SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1'; do
+    # shellcheck disable=SC2086
+    must_equal '2 cannot read none.json' "$(alone $given)" "$given"
+done
+must_equal '2 srun started 4 processescannot read none.json' "$(alone SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0)"
+must_equal 0 "$(OMPI_COMM_WORLD_SIZE=2 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$LINEAGE" train --help 2>&1 | grep -c 'started')" --help
+# A night is one process, too; its workers share it.
+printf '{"name": "s", "direction": "lower", "command": ["true"], "score": "x", "grid": {"x": [1]}}' >mpi.json
+OMPI_COMM_WORLD_SIZE=2 PMI_SIZE=2
+export OMPI_COMM_WORLD_SIZE PMI_SIZE
+must_fail 2 'started as one of 2 processes (OMPI_COMM_WORLD_SIZE)' night mpi.json -C none
+must_run night --help
+must_run night mpi.json -C listed --list
+run night mpi.json -C shared --worker --hours 0.0001
+must_exit 0
 [ ! -e none ] || fail 'a store was made under mpirun'
-SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 "$LINEAGE" train none.json -C none 2>err
-must_have err 'srun started 4 processes, so each trains a whole trial'
-SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 "$LINEAGE" train none.json -C none 2>err
-must_lack err srun
 finish

@@ -118,7 +118,7 @@ fi
 db=postgres://lineage@127.0.0.1:$server_port/trials/slurm
 must_run init "$db" --direction lower
 rm -rf first
-sbatch --array=1-2 --time=01:10:00 "$SOURCE/tests/examples/night.slurm.sh" sweep.json "$db" "$(date -d '1 hour' '+%F %T')" >out || fail sbatch
+sbatch --array=1-2 --time=01:10:00 "$SOURCE/tests/examples/night.slurm.sh" sweep.json "$db" "$(date -d '1 hour' +@%s)" >out || fail sbatch
 must_have out 'Submitted batch job'
 job=$(sed 's/.* //' out)
 until_true test -e begun || fail "no worker begins: $(squeue; tail -n 3 lineage-*_*.log "$slurm/ctld.log")"

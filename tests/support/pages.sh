@@ -6,7 +6,7 @@
 #   ```text                      what the block before it prints on standard output; `...` stands for any text, and on a
 #                                line of its own for any lines. Behind a block that runs elsewhere, its lines are in PATH
 #   ```text numbers vary         likewise, but any number matches a number, and blanks match blanks
-#   ```c|python|json shows: PATH the lines are in PATH, one after another
+#   ```c|sh|python|json shows: PATH the lines are in PATH, one after another
 #   ```json                      is JSON
 # shellcheck shell=sh disable=SC2154
 
@@ -103,7 +103,7 @@ run_page()
             [ -f "$SOURCE/${info#elsewhere: }" ] || fail "$1: a block is tested by ${info#elsewhere: }, which is not there"
             ;;
         text: | "text:numbers vary") ;;
-        c:shows:* | python:shows:* | json:shows:*)
+        c:shows:* | sh:shows:* | python:shows:* | json:shows:*)
             file=$SOURCE/${info#shows: }
             checks=$((checks + 1))
             awk -v n="$(wc -l <"$page/$n.$kind")" 'NR == FNR { wanted[NR] = $0; next }

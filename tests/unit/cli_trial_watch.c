@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,64 +130,6 @@ static void a_failure_says_what_its_label_is_made_of(void **state)
         assert_true(reason && lineage_notes_cause(r.row.notes));
         assert_null(strchr(reason + 1, ';'));
         release(&r);
-    }
-}
-
-/* Starts a process that the watcher did not start, like the other ranks of a run. */
-static pid_t stranger(const char *seconds)
-{
-    pid_t pid = fork();
-    if (pid == 0)
-        execlp("sleep", "sleep", seconds, (char *)NULL);
-    assert_true(pid > 0);
-    return pid;
-}
-
-static void a_trial_ends_with_a_process_it_needs(void **state)
-{
-    (void)state;
-    char command[256];
-    pid_t pid = stranger("60");
-    if (syscall(SYS_pidfd_open, pid, 0) < 0) {
-        kill(pid, SIGKILL);
-        skip(); /* Linux before 5.3 */
-    }
-    struct run r = {.job = {.settings.train_seconds = 60}};
-    snprintf(command, sizeof command,
-             "{ echo '{\"peers\": [{\"name\": \"rank 2\", \"pid\": %ld}]}'; echo '{\"step\": 4, \"steps\": 9}'; } >&3;"
-             "kill -KILL %ld; sleep 60",
-             (long)pid, (long)pid);
-    run(&r, command);
-    assert_int_equal(r.outcome.end, TRIAL_FAILED);
-    assert_int_equal(r.row.status, LINEAGE_CRASH);
-    snprintf(command, sizeof command, "failed after step 4 of 9: rank 2 (process %ld) is gone", (long)pid);
-    assert_has(r.row.notes, command);
-    release(&r);
-    waitpid(pid, NULL, 0);
-    memset(&r, 0, sizeof r);
-    snprintf(command, sizeof command, "echo '{\"peers\": [{\"name\": \"rank 1\", \"pid\": %ld}]}' >&3; sleep 60", (long)pid);
-    run(&r, command); /* the rank was gone before the watcher looked */
-    assert_has(r.row.notes, "rank 1");
-    release(&r);
-}
-
-/* Ranks disconnect at the end of a run, and the first one to do so is not reported as lost. */
-static void a_trial_that_is_done_needs_nobody(void **state)
-{
-    (void)state;
-    static const char *const last[] = {"\"phase\": \"done\", \"score\": 1", "\"failed\": \"no data\""};
-    for (size_t i = 0; i < 2; i++) {
-        char command[256];
-        pid_t pid = stranger("60");
-        struct run r = {.job = {.settings.train_seconds = 60}};
-        snprintf(command, sizeof command,
-                 "{ echo '{\"peers\": [{\"name\": \"rank 1\", \"pid\": %ld}]}'; echo '{%s}'; } >&3; kill %ld; sleep 0.1",
-                 (long)pid, last[i], (long)pid);
-        run(&r, command);
-        assert_int_equal(r.outcome.end, i ? TRIAL_FAILED : TRIAL_FINISHED);
-        assert_null(strstr(r.row.notes, "is gone"));
-        release(&r);
-        waitpid(pid, NULL, 0);
     }
 }
 
@@ -427,8 +368,6 @@ int main(void)
         cmocka_unit_test(a_phase_of_another_name_is_training),
         cmocka_unit_test(a_command_that_says_nothing_is_judged_by_its_exit_status),
         cmocka_unit_test(a_failure_says_what_its_label_is_made_of),
-        cmocka_unit_test(a_trial_ends_with_a_process_it_needs),
-        cmocka_unit_test(a_trial_that_is_done_needs_nobody),
         cmocka_unit_test(walls_are_of_a_phase),
         cmocka_unit_test(its_own_clock_counts_for_the_evaluation),
         cmocka_unit_test(budgets_may_be_of_years),

@@ -1,5 +1,5 @@
 /*
- * Chunk c belongs to lane c mod GRADIENT_LANES, whichever thread or process computes it. Each lane sums into its
+ * Chunk c belongs to lane c mod GRADIENT_LANES, whichever thread computes it. Each lane sums into its
  * own gradient, and the lanes are added in order. Sums of floats depend on their order; this order depends on the batch
  * alone, so that a trial gives the same bits on any number of threads.
  */

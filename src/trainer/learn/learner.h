@@ -2,9 +2,7 @@
  * learner.h: the policy being trained: forward and backward passes over rows of tokens, and updates.
  *
  * Rows are cut into chunks, which are the micro-batches of micro_batch.h. Chunks are dealt to GRADIENT_LANES lanes,
- * and the gradients of the lanes are added in order, so that sums do not depend on the number of threads. If several
- * processes share a run, each process computes some of the lanes with their chunks; log-probs and the summed gradient
- * are then sent to all processes.
+ * and the gradients of the lanes are added in order, so that sums do not depend on the number of threads.
  *
  * The backward pass needs the activations of the forward pass. If memory does not suffice to keep the activations of
  * all chunks, the other chunks repeat their forward pass just before the backward pass (activation recomputation, arXiv

@@ -1,7 +1,4 @@
-/*
- * sampler.h: plays rollouts in lanes, which are divided among the processes of a run and among threads with their own
- * caches.
- */
+/* sampler.h: plays rollouts in lanes, which are divided among threads with their own caches. */
 #pragma once
 
 #include "rollout/rollouts.h"
