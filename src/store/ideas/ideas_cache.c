@@ -35,7 +35,7 @@ struct cache {
     bool files; /* there may be programs to compare */
     struct entry {
         uint64_t digest; /* with what was measured, once that is known */
-        uint64_t saved; /* the digest in lineage.db, 0 for none */
+        uint64_t saved; /* the digest in lineage.db of an entry that every question compares again, else 0 */
         bool program; /* the row has one */
         bool known; /* taken from lineage.db */
     } *entries; /* [ideas->n - first] */
@@ -210,10 +210,11 @@ static enum lineage_status load(void *question, struct lineage_error *err)
         c->ideas->rows[i].reading = NULL;
         const size_t given = c->ideas->n_given;
         status = go_to(c, &lists[0], i, &there, err);
-        entry->saved = there ? (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) : 0;
+        const uint64_t saved = there ? (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) : 0;
         if (status == LINEAGE_OK && there)
             status = take_changes(c, &lists[1], i, err);
-        entry->known = there && status == LINEAGE_OK && add_measured(entry->digest, c->ideas, given, true) == entry->saved;
+        entry->known = there && status == LINEAGE_OK && add_measured(entry->digest, c->ideas, given, true) == saved;
+        entry->saved = add_measured(entry->digest, c->ideas, given, false) == saved ? saved : 0;
         if (!entry->known)
             c->ideas->n_given = given;
         if (status == LINEAGE_OK && entry->known)

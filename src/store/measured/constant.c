@@ -213,6 +213,8 @@ static bool read_arithmetic(struct constant *value, const struct code_tokens *to
             memcpy(written + length, part, n);
         length += n;
     }
+    if (s.typed && !keep)
+        return false;
     bool whole = fabs(x) < 1e15 && x == floor(x);
     if (!keep && whole)
         snprintf(text, sizeof text, "%.0f", x);
