@@ -5,8 +5,8 @@
  * The comparison covers literals at places where settings are written: assignments and defaults in Python, C, shell,
  * YAML, TOML and JSON, keyword arguments, options of argparse, os.environ.get("LR", 0.02), #define, ${LR:-0.02},
  * entries of configuration files, and options and environment of the command. A literal is identified by its name and
- * by what encloses it, so moving a line is not a change. Everything else that changed is counted in lines that one side does not have, by
- * file and by function.
+ * by what encloses it, so moving a line is not a change. Everything else that changed is counted in lines, by file and
+ * by function.
  *
  * A trial is compared with its nearest ancestor whose code is known in the same form: as a snapshot, as the files that
  * a sweep kept (lineage/code.h), or by the diff that `lineage run` recorded between the commits. The command is compared with the command of the nearest ancestor that has one. A trial of `run` whose

@@ -244,6 +244,12 @@ static int by_trial(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
+void ideas_order_given(struct lineage_ideas *ideas, size_t from)
+{
+    if (from < ideas->n_given)
+        qsort(ideas->given + from, ideas->n_given - from, sizeof *ideas->given, by_trial);
+}
+
 /* Finds the parent, then orders the row's changes by trust. The parameters of a trial without a known parent, such as those of a night,
  * are compared with those of the last kept trial. */
 static bool order_changes(struct lineage_ideas *ideas, struct idea_row *row, uint32_t kept, size_t *given)
@@ -285,8 +291,7 @@ enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lin
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_make_reading(ideas, &ideas->rows[i]);
     arena_release(&ideas->scratch);
-    if (ideas->n_given)
-        qsort(ideas->given, ideas->n_given, sizeof *ideas->given, by_trial);
+    ideas_order_given(ideas, 0);
     ok = ok && find_bases(ideas);
     for (size_t i = 0; ok && i < ideas->n; i++)
         ok = row_read_knobs(ideas, &ideas->rows[i]);

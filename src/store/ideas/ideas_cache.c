@@ -34,10 +34,10 @@ struct cache {
     size_t first, n_given; /* rows[first..) of the set, and its changes without theirs */
     bool files; /* there may be programs to compare */
     struct entry {
-        uint64_t digest;
+        uint64_t digest; /* with what was measured, once that is known */
+        uint64_t saved; /* the digest in lineage.db of an entry that every question compares again, else 0 */
         bool program; /* the row has one */
         bool known; /* taken from lineage.db */
-        bool unsettled; /* files that the row names are not here now, so that it is not saved */
     } *entries; /* [ideas->n - first] */
 };
 
@@ -70,6 +70,23 @@ static struct entry entry_of(const struct cache *c, const struct idea_row *row)
             add_text(add_text(add_text(entry.digest + provenance, row->idea.exp_id), row->idea.parent_exp), row->snapshot),
             code.digest);
     return entry;
+}
+
+/* Adds what was measured for a row, given[from..) of the set, to its digest, so that edited tables change no answer. If files that
+ * the row names are not here now, the entry can be read with SQL, but every question compares the program again. */
+static uint64_t add_measured(uint64_t digest, const struct lineage_ideas *ideas, size_t from, bool settled)
+{
+    digest += !settled;
+    for (size_t i = from; i < ideas->n_given; i++) {
+        const struct row_change *row_change = &ideas->given[i].change;
+        const struct lineage_change change = change_of(ideas, row_change);
+        const double numbers[] = {change.from_value.present ? change.from_value.value : 0,
+                                  change.to_value.present ? change.to_value.value : 0};
+        const bool marks[] = {change.from, change.from_value.present, change.to_value.present, row_change->budget};
+        digest = add_text(add_text(add_text(digest, change.name), change.from ? change.from : ""), change.to);
+        digest = XXH3_64bits_withSeed(marks, sizeof marks, XXH3_64bits_withSeed(numbers, sizeof numbers, digest));
+    }
+    return digest;
 }
 
 /* ---- loading ---- */
@@ -136,7 +153,9 @@ static enum lineage_status take_changes(struct cache *c, struct listing *l, size
                                               .from_value = number_at(l->stmt, 5),
                                               .to_value = number_at(l->stmt, 6),
                                               .source = LINEAGE_CHANGE_MEASURED};
-        if (strcmp(mirror_text(l->stmt, 1), "measured") == 0)
+        if (!*change.name)
+            ; /* an edited table */
+        else if (strcmp(mirror_text(l->stmt, 1), "measured") == 0)
             status = lineage_ideas_add_change(c->ideas, i, &change, err);
         else if (n < LINEAGE_IDEAS_CHANGES)
             ok = ok && row_change_of(&stated[n++], c->ideas, &change, sqlite3_column_int(l->stmt, 7) != 0);
@@ -189,10 +208,15 @@ static enum lineage_status load(void *question, struct lineage_error *err)
         struct entry *entry = &c->entries[i - c->first];
         bool there;
         c->ideas->rows[i].reading = NULL;
+        const size_t given = c->ideas->n_given;
         status = go_to(c, &lists[0], i, &there, err);
-        entry->known = there && (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) == entry->digest;
-        if (status == LINEAGE_OK && entry->known)
+        const uint64_t saved = there ? (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) : 0;
+        if (status == LINEAGE_OK && there)
             status = take_changes(c, &lists[1], i, err);
+        entry->known = there && status == LINEAGE_OK && add_measured(entry->digest, c->ideas, given, true) == saved;
+        entry->saved = add_measured(entry->digest, c->ideas, given, false) == saved ? saved : 0;
+        if (!entry->known)
+            c->ideas->n_given = given;
         if (status == LINEAGE_OK && entry->known)
             status = take_cites(c, &lists[2], i, err);
     }
@@ -217,9 +241,9 @@ static const char *whole_name(char out[LINEAGE_NAME_MAX], const struct lineage_m
 static enum lineage_status measure(struct cache *c, size_t i, struct entry *entry, struct lineage_error *err)
 {
     struct lineage_measured measured;
+    const size_t given = c->ideas->n_given;
     bool settled;
     enum lineage_status status = measure_trial_at(&measured, &settled, c->store, c->ideas->rows[i].idea.seq, err);
-    entry->unsettled = !settled;
     for (size_t k = 0; k < measured.n_changes && k < MEASURED_MAX && status == LINEAGE_OK; k++) {
         const struct lineage_measured_change *change = &measured.changes[k];
         char name[LINEAGE_NAME_MAX];
@@ -233,6 +257,7 @@ static enum lineage_status measure(struct cache *c, size_t i, struct entry *entr
                                           err);
     }
     lineage_measured_release(&measured);
+    entry->digest = add_measured(entry->digest, c->ideas, given, settled);
     return status;
 }
 
@@ -273,16 +298,22 @@ static enum lineage_status save_row(struct cache *c, size_t i, size_t *given, st
                                 : status;
 }
 
+static bool must_save(const struct entry *entry)
+{
+    return !entry->known && entry->digest != entry->saved;
+}
+
 static void save(struct cache *c)
 {
     struct lineage_error ignored;
     enum lineage_status status = LINEAGE_OK;
     size_t given = c->n_given;
+    ideas_order_given(c->ideas, given); /* what was loaded came before what was measured */
     for (size_t i = c->first; i < c->ideas->n && status == LINEAGE_OK;) {
         if ((status = mirror_exec(c->mirror, "BEGIN IMMEDIATE", &ignored)) != LINEAGE_OK)
             return;
         for (size_t n = 0; i < c->ideas->n && n < ROWS_PER_SAVE && status == LINEAGE_OK; i++)
-            if (!c->entries[i - c->first].known && !c->entries[i - c->first].unsettled) {
+            if (must_save(&c->entries[i - c->first])) {
                 status = save_row(c, i, &given, &ignored);
                 n++;
             }
@@ -322,7 +353,7 @@ enum lineage_status ideas_cache_read(struct lineage_ideas *ideas, struct lineage
         status = row_make_reading(ideas, &ideas->rows[i]) ? LINEAGE_OK : store_no_memory(err);
         if (status == LINEAGE_OK && entry->program)
             status = measure(&c, i, entry, err);
-        unsaved = unsaved || !entry->unsettled;
+        unsaved = unsaved || must_save(entry);
     }
     if (status == LINEAGE_OK && unsaved && mirror_may_write(store->mirror)) {
         mirror_wait_no_more(store->mirror, true);

@@ -170,6 +170,9 @@ bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct ar
 bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const struct idea_row *parent,
                        const struct given_change *given, size_t n);
 
+/* Orders the given changes from that one on by their trials. */
+void ideas_order_given(struct lineage_ideas *ideas, size_t from);
+
 /* A digest of the texts of a trial, of the columns of the log and of READING_VERSION. ideas_seed is what it begins with. */
 uint64_t ideas_seed(const struct lineage_ideas *ideas);
 uint64_t row_digest(const struct lineage_ideas *ideas, const struct idea_row *row);

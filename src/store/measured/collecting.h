@@ -60,7 +60,8 @@ void collect_commands(struct collecting *c, const char *const *from, size_t n_fr
 /*
  * Sets removed[i] for each line of `from` and added[i] for each line of `to` that has no counterpart; both are new
  * arrays, one entry per line, that the caller frees. A last line without a line end counts as a line.
- * A line that is elsewhere on the other side is not a change, as for settings. Returns false if memory is exhausted.
+ * Finds the shortest difference, as diff does, if it has at most about a thousand lines. For a longer one, lines are
+ * matched wherever they are. Returns false if memory is exhausted.
  */
 struct line_changes {
     bool *removed, *added;

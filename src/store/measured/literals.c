@@ -194,8 +194,9 @@ static void take_new(struct comparing *c, const struct literal *after)
 {
     const struct literal *moved = NULL;
     size_t n_moved = 0;
-    bool setting = after->setting || (after->within && bsearch(&after->within, c->from->calls, c->from->n_calls,
-                                                               sizeof *c->from->calls, by_number));
+    bool setting =
+        after->setting || (after->within && c->from->n_calls &&
+                           bsearch(&after->within, c->from->calls, c->from->n_calls, sizeof *c->from->calls, by_number));
     if (!setting || strcmp(after->value, "none") == 0)
         return;
     size_t seen = 0;

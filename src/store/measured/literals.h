@@ -104,6 +104,11 @@ enum language {
     LANGUAGE_JSON
 };
 
+static inline bool is_configuration(enum language language)
+{
+    return language >= LANGUAGE_YAML;
+}
+
 /* The language of a file, by its name, or by its first line if the name has no ending. */
 enum language language_of(const char *path, const char *text, size_t length);
 
@@ -121,10 +126,3 @@ void literals_read(struct literal_set *set, enum language language, const char *
 /* Reads the options, overrides and environment of a command: --lr 3e-4, --lr=3e-4, lr=3e-4, LR=3e-4 before the
  * command. A word that is followed by -c is a shell, whose script is read. A value with LITERALS_FILLED_IN is left out. */
 void literals_read_command(struct literal_set *set, const char *const *words, size_t n);
-
-/* The word of a configuration or command: a number, a truth value or a text; false if it cannot be shown. */
-bool constant_of_word(struct constant *value, const char *word, size_t length);
-
-/* scan_code.c: the reader of Python, C and JSON. */
-void scan_code(struct literal_set *set, enum language language, const char *scope, bool in_function, const char *text,
-               size_t length);
