@@ -51,6 +51,8 @@ const char *label_words(enum lineage_label label); /* Returns the label in words
 const char *number_text(char out[PICTURE_NUMBER], double value, int digits);
 /* The same with a sign: "+0.02"; a minus is U+2212. */
 const char *signed_text(char out[PICTURE_NUMBER], double value, int digits);
+/* Formats the score of a trial that has one, by its margin (lineage_mean_text). Returns out. */
+const char *score_text(char out[PICTURE_NUMBER], const struct model_trial *trial);
 
 /* Begins a picture with a size in its own units. Title and description are the program's texts, not cells. */
 void picture_begin(const struct picture *p, const char *name, double width, double height, const char *title,
