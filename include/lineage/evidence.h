@@ -223,7 +223,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load(struct l
 
 /*
  * Like lineage_evidence_load. In a store of more than 1000 rows it collects only the trials that ran more than once, the one that
- * exp_id names (NULL: none), the 100 best of the kept rows and the newest 100 rows, with the other seeds of their settings, and takes
+ * exp_id names (NULL: none), the 100 best rows, those of the kept ones and the newest 100 rows, with the other seeds of their settings, and takes
  * time in proportion to these; what it expects is then drawn to the middle of these. lineage_best and a night use it.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence,

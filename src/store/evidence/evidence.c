@@ -595,12 +595,13 @@ static enum lineage_status find_noise(struct lineage_evidence *evidence, struct 
         return LINEAGE_OK;
     if (!pool_runs(evidence))
         return store_no_memory(err);
-    if (evidence->noise.freedom < configured.freedom && !evidence->noise.left_out)
+    /* What was measured before a run was left out may come from that run, and replicas hold it, too. */
+    bool rows_only = evidence->noise.left_out > 0;
+    for (size_t i = 0; i < evidence->n; i++)
+        rows_only = rows_only || evidence->trials[i].left_out || isnan(evidence->trials[i].variance);
+    if (evidence->noise.freedom < configured.freedom && !rows_only)
         evidence->noise = configured;
-    bool done = evidence->noise.freedom > 0;
-    for (size_t i = 0; i < evidence->n; i++) /* replicas hold such runs, too */
-        done = done || evidence->trials[i].left_out || isnan(evidence->trials[i].variance);
-    return done ? LINEAGE_OK : estimate_from_replicas(&evidence->noise, store, last_seq, err);
+    return rows_only || evidence->noise.freedom > 0 ? LINEAGE_OK : estimate_from_replicas(&evidence->noise, store, last_seq, err);
 }
 
 static void release(struct collection *c)

@@ -253,15 +253,16 @@ static bool is_stray(const struct lineage_evidence *evidence, size_t i, const st
 
 bool evidence_expect(struct lineage_evidence *evidence, const struct surface *surface)
 {
-    struct usual usual, logs;
+    struct usual usual, logs = {.spread = (double)NAN};
     double inverse = 0;
-    bool again = false;
-    if (!find_usual(&usual, evidence, evidence->n, false) || !find_usual(&logs, evidence, evidence->n, true))
-        return false;
+    bool again = false, stray = false;
     for (size_t i = 0; i < evidence->n; i++) {
         inverse += 1 / (double)evidence->trials[i].runs.n;
         again = again || evidence->trials[i].runs.n > 1 || evidence->trials[i].again;
+        stray = stray || evidence->trials[i].again <= 1; /* may be, see is_stray */
     }
+    if (!find_usual(&usual, evidence, evidence->n, false) || (stray && !find_usual(&logs, evidence, evidence->n, true)))
+        return false;
     const double spread = usual.spread, noise = noise_variance(evidence, spread), between = spread * spread;
     double middle = usual.middle,
            truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
