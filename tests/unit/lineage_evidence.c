@@ -271,7 +271,7 @@ static void equal_trials_have_equal_chances(void **state)
     }
 }
 
-/* A better setting is no rival before another run says so: more of its runs diverged than did not, or its single one did. */
+/* A setting more of whose runs diverged than did not does not count as a rival before it runs again. */
 static void what_is_held_back_is_no_rival(void **state)
 {
     struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {3, 1.0}, .again = 2},
@@ -306,7 +306,7 @@ static void a_well_known_rival_makes_no_steps(void **state)
     assert_true(step < 0.006);
 }
 
-/* Scores whose squares are no numbers leave the noise and what follows from it unknown. */
+/* Where the squares of scores overflow, the noise and what follows from it are unknown. */
 static void what_overflows_is_unknown(void **state)
 {
     const struct lineage_noise_group groups[] = {{3, 1e308}, {3, 1.5e308}};

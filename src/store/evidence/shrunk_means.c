@@ -129,8 +129,8 @@ static double worse_than(const struct lineage_evidence *evidence, size_t i, doub
 }
 
 /*
- * The probability that the answer is better than all others: the mean over what the answer may be. What is no answer before it runs again is
- * no rival. A rival that is known better than half a step counts as known as well as that, because the mean would jump.
+ * The probability that the answer is better than all others: the mean over what the answer may be. Trials that cannot be the answer before
+ * they run again do not count. A rival that is known better than half a step counts as known as well as that, because the mean would jump.
  */
 static double certainty(const struct lineage_evidence *evidence)
 {
