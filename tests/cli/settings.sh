@@ -341,6 +341,15 @@ must_have out 'x=0: 0.82 ± 0.016 (3 runs)'
 must_run render -C near --for v1d
 must_have out 'exp_000 0.82 ± 0.016 (3)'
 
+# Scores whose squares overflow have an unknown noise, and not one of 0.
+must_run init huge --direction lower
+for x in 1 2; do for seed in 1 2; do
+    must_run append -C huge --status discard --core-metric $x.${seed}e200 --param x=$x --param seed=$seed
+done; done
+must_run settings -C huge --format tsv
+must_equal '1.15e+200:' "$(sed -n 2p out | cut -f 4,5 | tr '\t' :)"
+must_lack huge/lineage.json noise_std
+
 # A noise that was measured from a run that is left out by now is unknown.
 must_run init late --direction lower
 must_run append -C late --status discard --core-metric 12 --param x=0 --param seed=1
