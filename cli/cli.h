@@ -431,9 +431,9 @@ const char *cli_value_text(char *out, double value, const char *text); /* out [L
 
 /* Adds several cells: cli_list_add(list, CLI_TEXT(name), CLI_COUNT(n)). */
 struct cli_cell {
-    enum { CLI_CELL_END, CLI_CELL_TEXT, CLI_CELL_NUMBER, CLI_CELL_DIGITS, CLI_CELL_COUNT, CLI_CELL_FIGURE } kind;
+    enum { CLI_CELL_END, CLI_CELL_TEXT, CLI_CELL_NUMBER, CLI_CELL_DIGITS, CLI_CELL_COUNT, CLI_CELL_FIGURE, CLI_CELL_MEAN } kind;
     const char *text;
-    double value;
+    double value, margin;
     size_t count;
     bool present;
 };
@@ -442,6 +442,7 @@ struct cli_cell {
 #define CLI_COUNT(n) {.kind = CLI_CELL_COUNT, .count = (n)}
 #define CLI_NUMBER(v, p) {.kind = CLI_CELL_NUMBER, .value = (v), .present = (p)}
 #define CLI_FIGURE(v, p) {.kind = CLI_CELL_FIGURE, .value = (v), .present = (p)}
+#define CLI_MEAN(v, m) {.kind = CLI_CELL_MEAN, .value = (v), .margin = (m)} /* in a table lineage_mean_text, else all digits */
 #define cli_list_add(list, ...) cli_list_cells(list, (const struct cli_cell[]){__VA_ARGS__, {.kind = CLI_CELL_END}})
 #define cli_list_row(list, ...) (cli_list_add(list, __VA_ARGS__), cli_list_end_row(list)) /* the last cells of a row */
 void cli_list_cells(struct cli_list *list, const struct cli_cell *cells);
@@ -452,7 +453,7 @@ void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead);
 /* How a column is fitted to a terminal that is too narrow for the table. */
 struct cli_column_fit {
     const char *title; /* shorter than the column's name; NULL: use that name */
-    unsigned rank; /* 1 is most important; columns with the highest rank are omitted first */
+    unsigned rank; /* 1 is most important; columns with the highest rank are omitted first, of equal ones the last */
     size_t least; /* a text may be shortened to this width in terminal columns; 0: never shortened */
     bool words; /* cells hold NAME=VALUE ...; the pairs that all rows share are printed once, below the table */
 };

@@ -122,7 +122,7 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (lineage_compare(session->store, &o->what, &comparison, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_comparison_print(&comparison, o->over ? o->over : "seed", lineage_store_config(session->store)->direction,
+    int status = cli_comparison_print(&comparison, o->over ? o->over : "seed", lineage_store_config(session->store),
                                       o->json ? CLI_JSON : session->format);
     lineage_comparison_release(&comparison);
     return status;

@@ -3,6 +3,7 @@
  * one for better; this tool says whether the seeds agree.
  */
 
+#include <lineage/evidence.h>
 #include <lineage/text.h>
 
 #include "mcp/page.h"
@@ -27,6 +28,14 @@ static const struct mcp_argument arguments[] = {
 static const char *const columns[] = {"variant", "seeds",  "mean",    "pairs",    "difference", "low",
                                       "high",    "p_holm", "verdict", "left_out", NULL};
 
+static json_t *mean(const struct lineage_variant *variant, const struct lineage_config *config)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    if (!variant->mean.present)
+        return json_null();
+    return cli_json_number(strtod(lineage_mean_text(text, variant->mean.value, cli_comparison_margin(variant, config)), NULL));
+}
+
 /* Four digits, as in the command's table: the rest of a statistic is noise. */
 static json_t *figure(struct lineage_number number)
 {
@@ -43,22 +52,22 @@ static json_t *count(size_t n)
 }
 
 /* The trials that do not count, because a variant that lost its bad seeds to crashes looks better than it is. */
-static json_t *row_json(const struct lineage_comparison *c, size_t i, enum lineage_direction direction)
+static json_t *row_json(const struct lineage_comparison *c, size_t i, const struct lineage_config *config)
 {
     const struct lineage_variant *v = &c->variants[i];
-    return json_pack("[o, o, o, o, o, o, o, o, s, o]", mcp_cell(v->name, 120), count(v->n_seeds), figure(v->mean),
+    return json_pack("[o, o, o, o, o, o, o, o, s, o]", mcp_cell(v->name, 120), count(v->n_seeds), mean(v, config),
                      i ? count(v->n_pairs) : json_null(), figure(v->difference), figure(v->low), figure(v->high),
-                     figure(v->p_holm), i ? cli_comparison_verdict(c, i, direction) : "baseline",
+                     figure(v->p_holm), i ? cli_comparison_verdict(c, i, config->direction) : "baseline",
                      count(cli_comparison_left_out(v)));
 }
 
-static json_t *result_json(const struct lineage_comparison *c, size_t limit, enum lineage_direction direction)
+static json_t *result_json(const struct lineage_comparison *c, size_t limit, const struct lineage_config *config)
 {
     json_t *rows = json_array(), *names = json_array(), *confounded = json_array();
     for (size_t i = 0; columns[i]; i++)
         json_array_append_new(names, json_string(columns[i]));
     for (size_t i = 0; i < c->n_variants && i < limit; i++)
-        json_array_append_new(rows, row_json(c, i, direction));
+        json_array_append_new(rows, row_json(c, i, config));
     for (size_t i = 0; i < c->n_confounded && i < CONFOUNDED_MAX; i++)
         json_array_append_new(confounded, mcp_cell(c->confounded[i], 80));
     json_t *result = json_pack("{s:o, s:f, s:o, s:O}", "shown", mcp_shown(json_array_size(rows), c->n_variants), "confidence",
@@ -94,8 +103,8 @@ static json_t *call_compare(struct mcp_call *call)
     options.n_conditions = where.n;
     if (lineage_compare(call->server->store, &options, &comparison, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
-    json_t *result = result_json(&comparison, mcp_count_argument(call, "limit", MCP_DEFAULT_ROWS),
-                                 lineage_store_config(call->server->store)->direction);
+    json_t *result =
+        result_json(&comparison, mcp_count_argument(call, "limit", MCP_DEFAULT_ROWS), lineage_store_config(call->server->store));
     lineage_comparison_release(&comparison);
     return result;
 }

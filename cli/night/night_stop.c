@@ -204,12 +204,13 @@ static int decide_score(struct night *night)
         const struct lineage_evidence_trial *answer = &evidence.trials[evidence.answer];
         const bool confirm = night->reruns.confirm;
         const double value = confirm ? answer->expected : answer->runs.mean;
-        char target[LINEAGE_REQUIREMENT_TEXT_MAX];
+        char target[LINEAGE_REQUIREMENT_TEXT_MAX], mean[LINEAGE_NUMBER_MAX];
         lineage_requirement_format(target, &stop->target);
         if ((!confirm || answer->runs.n >= RUNS_TO_BELIEVE) &&
             lineage_requirement_is_met(NULL, &stop->target, (struct lineage_number){true, value}))
-            snprintf(stop->why, sizeof stop->why, "the target %s is reached: %s has %.6g%s of %zu run%s", target, answer->exp_id,
-                     answer->runs.mean, confirm ? ", the mean" : "", answer->runs.n, answer->runs.n == 1 ? "" : "s");
+            snprintf(stop->why, sizeof stop->why, "the target %s is reached: %s has %s%s of %zu run%s", target, answer->exp_id,
+                     lineage_mean_text(mean, answer->runs.mean, lineage_noise_margin(&evidence.noise, answer->runs.n)),
+                     confirm ? ", the mean" : "", answer->runs.n, answer->runs.n == 1 ? "" : "s");
         else
             stop->near = confirm && answer->runs.n < NEAR_RUNS_MAX &&
                          lineage_requirement_is_met(NULL, &stop->target, (struct lineage_number){true, answer->runs.mean});
@@ -225,7 +226,7 @@ static int decide_metric(struct night *night, uint64_t after)
     struct lineage_trial row = {0};
     struct lineage_error err;
     const struct lineage_query query = {.after = after};
-    char target[LINEAGE_REQUIREMENT_TEXT_MAX];
+    char target[LINEAGE_REQUIREMENT_TEXT_MAX], mean[LINEAGE_NUMBER_MAX];
     enum lineage_status status = lineage_query_open(&cursor, night->list.store, &query, &err);
     if (status != LINEAGE_OK)
         return cli_fail(&err);
@@ -233,7 +234,8 @@ static int decide_metric(struct night *night, uint64_t after)
     while (!stop->why[0] && (status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK) {
         const struct lineage_number value = lineage_requirement_value(&row, stop->target.name);
         if (lineage_label_is_measured(row.status) && lineage_requirement_is_met(NULL, &stop->target, value))
-            snprintf(stop->why, sizeof stop->why, "the target %s is reached: %s has %.6g", target, row.exp_id, value.value);
+            snprintf(stop->why, sizeof stop->why, "the target %s is reached: %s has %s", target, row.exp_id,
+                     lineage_mean_text(mean, value.value, (double)NAN));
     }
     lineage_cursor_close(cursor);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);

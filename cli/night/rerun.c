@@ -159,11 +159,12 @@ static void describe(char *out, size_t size, const struct lineage_evidence *evid
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
     const struct lineage_judgement *j = &trial->judgement;
     double gain = evidence->rule.higher ? j->gain : -j->gain;
+    char mean[LINEAGE_NUMBER_MAX];
     if (evidence->best >= evidence->n)
         snprintf(out, size, "another run");
     else if (i == evidence->best)
-        snprintf(out, size, "another run of the best trial: mean %.*g of %zu runs",
-                 lineage_mean_digits(evidence->best_runs.mean, evidence->noise.std, 6), evidence->best_runs.mean,
+        snprintf(out, size, "another run of the best trial: mean %s of %zu runs",
+                 lineage_mean_text(mean, evidence->best_runs.mean, lineage_noise_margin(&evidence->noise, evidence->best_runs.n)),
                  evidence->best_runs.n);
     else if (isnan(j->error))
         snprintf(out, size, "%s: mean %+.3g against %s, the noise is not known yet", lineage_evidence_state_name(j->state), gain,

@@ -1,4 +1,6 @@
 /* comparison.c: prints the result of `lineage compare`. */
+#include <lineage/evidence.h>
+
 #include "output/show.h"
 
 /* The verdict uses the p-value that is corrected for all comparisons. With six variants and a separate 95 % interval
@@ -36,7 +38,14 @@ static void add_figure(struct cli_list *list, struct lineage_number number)
     cli_list_figure(list, number.value, number.present);
 }
 
-static int print_rows(const struct lineage_comparison *c, enum lineage_direction direction, enum cli_format format)
+double cli_comparison_margin(const struct lineage_variant *variant, const struct lineage_config *config)
+{
+    struct lineage_noise noise;
+    lineage_noise_of_config(&noise, config);
+    return lineage_noise_margin(&noise, variant->n_seeds ? variant->n_seeds : 1);
+}
+
+static int print_rows(const struct lineage_comparison *c, const struct lineage_config *config, enum cli_format format)
 {
     static const char *const columns[] = {"variant", "seeds", "mean",    "std",      "pairs",  "difference", "low",
                                           "high",    "p",     "low_all", "high_all", "p_holm", "left_out",   "verdict"};
@@ -46,13 +55,17 @@ static int print_rows(const struct lineage_comparison *c, enum lineage_direction
         const struct lineage_number statistics[] = {v->difference, v->low,         v->high,  v->p,
                                                     v->family_low, v->family_high, v->p_holm};
         cli_list_add(list, CLI_TEXT(v->name), CLI_COUNT(v->n_seeds));
-        add_figure(list, v->mean);
+        if (v->mean.present)
+            cli_list_add(list, CLI_MEAN(v->mean.value, cli_comparison_margin(v, config)));
+        else
+            add_figure(list, v->mean);
         add_figure(list, v->std);
         /* The baseline has no differences, which is not the same as differences of 0. */
         i == 0 ? cli_list_number(list, 0, false) : cli_list_count(list, v->n_pairs);
         for (size_t j = 0; j < sizeof statistics / sizeof *statistics; j++)
             i == 0 ? cli_list_number(list, 0, false) : add_figure(list, statistics[j]);
-        cli_list_row(list, CLI_COUNT(cli_comparison_left_out(v)), CLI_TEXT(i == 0 ? "baseline" : verdict(c, v, direction)));
+        cli_list_row(list, CLI_COUNT(cli_comparison_left_out(v)),
+                     CLI_TEXT(i == 0 ? "baseline" : verdict(c, v, config->direction)));
     }
     return cli_list_finish(list);
 }
@@ -69,6 +82,7 @@ static int text_of(char out[96], const struct lineage_variant_setting *setting)
 /* Formats the values of a setting in one variant: "0.3", "0.1 to 0.5", "60 in 3 of 8", "-". */
 static void range_text(char out[96], const struct lineage_variant *v, const char *name)
 {
+    char low[LINEAGE_NUMBER_MAX], high[LINEAGE_NUMBER_MAX];
     int used = 0;
     snprintf(out, 96, "-");
     for (size_t i = 0; i < v->n_settings; i++) {
@@ -78,7 +92,8 @@ static void range_text(char out[96], const struct lineage_variant *v, const char
         if (s->text)
             used = text_of(out, s);
         else
-            used = s->low == s->high ? snprintf(out, 96, "%.6g", s->low) : snprintf(out, 96, "%.6g to %.6g", s->low, s->high);
+            used = snprintf(out, 96, "%s%s%s", lineage_setting_format(low, s->low), s->low == s->high ? "" : " to ",
+                            s->low == s->high ? "" : lineage_setting_format(high, s->high));
         if (s->n < v->n_trials)
             snprintf(out + used, 96 - (size_t)used, " in %zu of %zu", s->n, v->n_trials);
     }
@@ -223,12 +238,12 @@ static void print_json(const struct lineage_comparison *c, const char *over, enu
     json_decref(root);
 }
 
-int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, enum lineage_direction direction,
+int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, const struct lineage_config *config,
                          enum cli_format format)
 {
     if (format == CLI_JSON)
-        return print_json(comparison, over, direction), CLI_OK;
-    int status = print_rows(comparison, direction, format);
+        return print_json(comparison, over, config->direction), CLI_OK;
+    int status = print_rows(comparison, config, format);
     if (status == CLI_OK && format == CLI_TABLE)
         print_remarks(comparison, over);
     return status;

@@ -54,8 +54,9 @@ static void print_trial(struct cli_list *list, const struct lineage_evidence *ev
     interval(&low, &high, evidence, i);
     cli_list_row(list, CLI_TEXT(trial->exp_id), CLI_TEXT(lineage_label_name(trial->status)),
                  CLI_TEXT(trial->kept_id && trial->kept_id != trial->exp_id ? trial->kept_id : ""), CLI_COUNT(trial->runs.n),
-                 CLI_FIGURE(trial->runs.mean, true), CLI_FIGURE(as_difference(evidence, trial->judgement.gain), compared),
-                 CLI_FIGURE(low, compared && !isnan(low)), CLI_FIGURE(high, compared && !isnan(high)),
+                 CLI_MEAN(trial->runs.mean, lineage_noise_margin(&evidence->noise, trial->runs.n)),
+                 CLI_FIGURE(as_difference(evidence, trial->judgement.gain), compared), CLI_FIGURE(low, compared && !isnan(low)),
+                 CLI_FIGURE(high, compared && !isnan(high)),
                  CLI_FIGURE(trial->judgement.odds, compared && !isnan(trial->judgement.error)),
                  CLI_TEXT(compared || trial->is_best ? state_of(trial) : ""), CLI_TEXT(is_worth_a_run(trial) ? "yes" : ""));
 }
@@ -77,22 +78,27 @@ int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_sessi
     return list ? (status == CLI_OK ? cli_list_finish(list) : (cli_list_finish(list), status)) : status;
 }
 
+static const char *mean_of(char out[LINEAGE_NUMBER_MAX], const struct lineage_evidence *evidence, const struct lineage_runs *runs)
+{
+    return lineage_mean_text(out, runs->mean, lineage_noise_margin(&evidence->noise, runs->n));
+}
+
 const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    char mean[LINEAGE_NUMBER_MAX];
     double low, high;
     out[0] = '\0';
     if (trial->is_best || evidence->best >= evidence->n) {
         if (trial->is_best)
-            snprintf(out, CLI_EVIDENCE_TEXT_MAX, "the best; mean %.*g of %zu run%s",
-                     lineage_mean_digits(evidence->best_runs.mean, evidence->noise.std, 6), evidence->best_runs.mean,
+            snprintf(out, CLI_EVIDENCE_TEXT_MAX, "the best; mean %s of %zu run%s", mean_of(mean, evidence, &evidence->best_runs),
                      evidence->best_runs.n, evidence->best_runs.n == 1 ? "" : "s");
         return out;
     }
     interval(&low, &high, evidence, i);
-    int n = snprintf(out, CLI_EVIDENCE_TEXT_MAX, "%s; mean %.*g of %zu run%s, %+.3g against %.60s", state_of(trial),
-                     lineage_mean_digits(trial->runs.mean, evidence->noise.std, 6), trial->runs.mean, trial->runs.n,
-                     trial->runs.n == 1 ? "" : "s", as_difference(evidence, trial->judgement.gain), evidence->best_id);
+    int n = snprintf(out, CLI_EVIDENCE_TEXT_MAX, "%s; mean %s of %zu run%s, %+.3g against %.60s", state_of(trial),
+                     mean_of(mean, evidence, &trial->runs), trial->runs.n, trial->runs.n == 1 ? "" : "s",
+                     as_difference(evidence, trial->judgement.gain), evidence->best_id);
     if (!isnan(low) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
         n += snprintf(out + n, (size_t)(CLI_EVIDENCE_TEXT_MAX - n), " (95 %% interval %.3g to %.3g)", low, high);
     if (is_worth_a_run(trial) && n > 0 && n < CLI_EVIDENCE_TEXT_MAX)
@@ -169,13 +175,15 @@ bool cli_seeds_change_nothing(const struct lineage_evidence *evidence)
     return same;
 }
 
-const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence_trial *trial)
+const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i)
 {
+    const struct lineage_evidence_trial *trial = &evidence->trials[i];
+    char mean[LINEAGE_NUMBER_MAX];
     char *id = cli_text_line(trial->exp_id, 60);
     snprintf(out, CLI_EVIDENCE_TEXT_MAX,
-             "more runs of %s diverged than did not, so it is not named; the mean of the rest is %.6g; `lineage rerun %s --seeds "
+             "more runs of %s diverged than did not, so it is not named; the mean of the rest is %s; `lineage rerun %s --seeds "
              "2` finds out",
-             id ? id : "", trial->runs.mean, id ? id : "");
+             id ? id : "", mean_of(mean, evidence, &trial->runs), id ? id : "");
     free(id);
     return out;
 }
@@ -183,6 +191,7 @@ const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lin
 const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_evidence *evidence, struct lineage_store *store)
 {
     char name[SETTING_NAME_MAX], next[SETTING_NAME_MAX], margin[48] = "", left_out[96] = "", all[48] = "";
+    char mean[LINEAGE_NUMBER_MAX];
     out[0] = '\0';
     if (isnan(evidence->sure))
         return out;
@@ -198,9 +207,9 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
         snprintf(left_out, sizeof left_out, " and %zu that diverged", answer->left_out);
     if (answer->failed)
         snprintf(left_out + strlen(left_out), sizeof left_out - strlen(left_out), " and %zu without a score", answer->failed);
-    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %.*g%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s%s", name,
-             lineage_mean_digits(answer->runs.mean, half, 6), answer->runs.mean, margin, answer->runs.n,
-             answer->runs.n == 1 ? "" : "s", left_out, next, fmin(evidence->over_second, 0.99), all,
+    snprintf(out, CLI_ANSWER_TEXT_MAX, "%s: %s%s (%zu run%s%s), better than the next, %s, with probability %.2f%s%s%s", name,
+             lineage_mean_text(mean, answer->runs.mean, half), margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out,
+             next, fmin(evidence->over_second, 0.99), all,
              answer->kept_id ? "" : "; not proven to be better than the kept trials",
              cli_seeds_change_nothing(evidence) ? "; " CLI_SAME_SCORES : "");
     return out;
@@ -345,7 +354,7 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
                     "rerun %s --seeds 2` finds out\n",
                     evidence->trials[i].exp_id, evidence->trials[i].again ? "twice" : "once", evidence->trials[i].exp_id);
         else if (evidence->trials[i].left_out > evidence->trials[i].runs.n)
-            cli_say(cli_held_back_text(text, &evidence->trials[i]));
+            cli_say(cli_held_back_text(text, evidence, i));
     say_failed_settings(evidence, session->store);
     return status;
 }

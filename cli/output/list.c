@@ -68,12 +68,17 @@ static size_t least_of(const struct fit_column *column)
     return column->least && column->least < column->natural ? column->least : column->natural;
 }
 
-/* The column with the next rank, or NULL after the last. */
-static struct fit_column *next_in_rank(struct fit_column *columns, size_t n, unsigned after)
+static bool ranks_behind(const struct fit_column *a, const struct fit_column *b)
+{
+    return a->rank != b->rank ? a->rank > b->rank : a > b;
+}
+
+/* The next column by rank, of equal ones by place; the first with NULL, and NULL after the last. */
+static struct fit_column *next_in_rank(struct fit_column *columns, size_t n, const struct fit_column *after)
 {
     struct fit_column *next = NULL;
     for (size_t i = 0; i < n; i++)
-        if (columns[i].rank > after && (!next || columns[i].rank < next->rank))
+        if ((!after || ranks_behind(&columns[i], after)) && (!next || ranks_behind(next, &columns[i])))
             next = &columns[i];
     return next;
 }
@@ -96,7 +101,7 @@ static void fit_choose(struct fit_column *columns, size_t n, size_t width)
     size_t taken = 0;
     for (size_t i = 0; i < n; i++)
         columns[i].natural = larger(columns[i].natural, display_width(columns[i].title));
-    for (struct fit_column *c = next_in_rank(columns, n, 0); c; c = next_in_rank(columns, n, c->rank)) {
+    for (struct fit_column *c = next_in_rank(columns, n, NULL); c; c = next_in_rank(columns, n, c)) {
         size_t needed = least_of(c) + (taken ? GAP : 0);
         c->shown = width == SIZE_MAX || (!c->empty && (!taken || taken + needed <= width));
         c->width = width == SIZE_MAX ? c->natural : least_of(c) < width ? least_of(c) : width;
@@ -444,7 +449,7 @@ void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct
                                            .empty = !screen->wide};
 }
 
-/* The variation between seeds leaves about four meaningful digits of a statistic, or all before the point. Scripts get all digits. */
+/* The variation between seeds leaves about four meaningful digits of a statistic. Scripts get all digits. */
 void cli_list_figure(struct cli_list *list, double value, bool present)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -452,8 +457,17 @@ void cli_list_figure(struct cli_list *list, double value, bool present)
         cli_list_number(list, value, present);
         return;
     }
-    snprintf(text, sizeof text, "%.*g", lineage_mean_digits(value, 10, 4), value);
+    snprintf(text, sizeof text, "%.4g", value);
     add(list, strdup(present ? text : "n/a"), true);
+}
+
+static void list_mean(struct cli_list *list, double value, double margin)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    if (list->format == CLI_TABLE)
+        cli_list_digits(list, lineage_mean_text(text, value, margin));
+    else
+        cli_list_number(list, value, true);
 }
 
 /* Stored as text like every cell, so that table, TSV and JSON print a number the same way. */
@@ -643,6 +657,7 @@ void cli_list_cells(struct cli_list *list, const struct cli_cell *cell)
         case CLI_CELL_COUNT: cli_list_count(list, cell->count); break;
         case CLI_CELL_NUMBER: cli_list_number(list, cell->value, cell->present); break;
         case CLI_CELL_FIGURE: cli_list_figure(list, cell->value, cell->present); break;
+        case CLI_CELL_MEAN: list_mean(list, cell->value, cell->margin); break;
         }
 }
 

@@ -50,7 +50,7 @@ const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct line
     "all runs of a setting have the same score, which says nothing of the noise unless the command uses {seed} or LINEAGE_SEED"
 
 /* Writes that the trial is not named because more of its runs diverged than did not, and what finds out. Returns out. */
-const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence_trial *trial);
+const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i);
 
 /* Whether settings ran more than once and each run brought the score of the first. */
 bool cli_seeds_change_nothing(const struct lineage_evidence *evidence);
@@ -71,9 +71,12 @@ const char *cli_comparison_verdict(const struct lineage_comparison *comparison, 
 /* How many trials of a variant the mean and the difference leave out. */
 size_t cli_comparison_left_out(const struct lineage_variant *variant);
 
-/* over names the parameters that pair the trials; direction says which differences are improvements. Returns an exit
+/* lineage_noise_margin of a variant's mean by the noise in the settings. */
+double cli_comparison_margin(const struct lineage_variant *variant, const struct lineage_config *config);
+
+/* over names the parameters that pair the trials; the direction of config says which differences are improvements. Returns an exit
  * status. */
-int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, enum lineage_direction direction,
+int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, const struct lineage_config *config,
                          enum cli_format format);
 
 /* ---- prints the faults of a store, for `verify` and `rebuild`, and of an imported file ---- */

@@ -80,8 +80,9 @@ static void print_rows(const struct picture *p, const struct held *held)
         fputs("<tr><td>", p->out);
         picture_trial_link(p, i);
         fprintf(p->out, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-                p->model->trials[i].score.present ? number_text(score, p->model->trials[i].score.value, 6) : "–",
-                number_text(other, held->value[i], 6), isnan(gap_of(held, i)) ? "–" : signed_text(gap, gap_of(held, i), 3));
+                p->model->trials[i].score.present ? score_text(score, &p->model->trials[i]) : "–",
+                lineage_mean_text(other, held->value[i], p->model->margin),
+                isnan(gap_of(held, i)) ? "–" : signed_text(gap, gap_of(held, i), 3));
     }
     fputs("</tbody></table></div>\n", p->out);
 }

@@ -81,7 +81,7 @@ static void print_tiles(const struct picture *p)
     tile(p->out, "discarded", "%" PRIu64, sum->labels[LINEAGE_DISCARD]);
     tile(p->out, "failed", "%zu", failed);
     if (model->best != MODEL_NONE)
-        tile(p->out, "best", "%s", number_text(text, model->trials[model->best].score.value, 6));
+        tile(p->out, "best", "%s", score_text(text, &model->trials[model->best]));
     if (model->needed > 0)
         tile(p->out, "improvement needed", "%s",
              signed_text(text, model->direction == LINEAGE_HIGHER ? model->needed : -model->needed, 3));
@@ -155,7 +155,7 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
 static void print_score(FILE *out, const struct model_trial *trial)
 {
     char text[PICTURE_NUMBER];
-    fputs(trial->score.present ? number_text(text, trial->score.value, 6) : trial->odd, out);
+    fputs(trial->score.present ? score_text(text, trial) : trial->odd, out);
     if (trial->margin.present)
         fprintf(out, " <span class=\"pm\">± %s</span>", number_text(text, trial->margin.value, 2));
 }
@@ -274,7 +274,7 @@ static void print_overview(FILE *out, const struct model *models, size_t n)
                 ", %s</td><td class=\"n\">%zu</td><td class=\"n\">%" PRIu64
                 "</td><td class=\"n\">%zu</td><td class=\"n\">%s</td><td>",
                 m->direction == LINEAGE_HIGHER ? "higher" : "lower", m->n, m->summary->labels[LINEAGE_KEEP], failed,
-                m->best != MODEL_NONE ? number_text(text, m->trials[m->best].score.value, 6) : "–");
+                m->best != MODEL_NONE ? score_text(text, &m->trials[m->best]) : "–");
         html_text(out, m->best != MODEL_NONE ? m->trials[m->best].id : "", 40);
         fputs(" ", out);
         html_text(out, m->best != MODEL_NONE ? m->trials[m->best].specialist : "", 40);

@@ -94,7 +94,10 @@ static void list_numbers(FILE *out, const struct model *model)
     fputs("],\n\"score\":[", out);
     for (size_t i = 0; i < model->n; i++) {
         fputs(i ? "," : "", out);
-        json_number(out, model->trials[i].score);
+        if (model->trials[i].score.present)
+            fprintf(out, "%.15g", model->trials[i].score.value);
+        else
+            fputs("null", out);
     }
     fputs("],\n\"gain\":[", out);
     for (size_t i = 0; i < model->n; i++) {

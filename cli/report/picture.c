@@ -46,6 +46,11 @@ const char *number_text(char out[PICTURE_NUMBER], double value, int digits)
     return out;
 }
 
+const char *score_text(char out[PICTURE_NUMBER], const struct model_trial *trial)
+{
+    return lineage_mean_text(out, trial->score.value, trial->margin.present ? trial->margin.value : (double)NAN);
+}
+
 /* Uses U+2212, because a hyphen is shorter than the plus above it in a column. */
 const char *signed_text(char out[PICTURE_NUMBER], double value, int digits)
 {
@@ -192,7 +197,7 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
             value = 0;
         double y = scale_at(scale, value);
         picture_line(p, left, y, right, y, "grid");
-        picture_words(p, left - 8, y + 4, "tick end", "%s", number_text(text, value, 6));
+        picture_words(p, left - 8, y + 4, "tick end", "%s", lineage_mean_text(text, value, scale->step));
     }
     picture_cell(p, 4, fmin(scale->from, scale->to) - 14, "axis", name, 40);
 }
@@ -230,7 +235,7 @@ void trial_title(FILE *out, const struct model *model, const struct model_trial 
     html_text(out, trial->id, 40);
     fprintf(out, " · %s", label_words(trial->label));
     if (trial->score.present)
-        fprintf(out, " · %s", number_text(score, trial->score.value, 6));
+        fprintf(out, " · %s", score_text(score, trial));
     else if (*trial->odd)
         fprintf(out, " · %s", trial->odd);
     if (trial->margin.present)

@@ -51,6 +51,8 @@ const char *label_words(enum lineage_label label); /* Returns the label in words
 const char *number_text(char out[PICTURE_NUMBER], double value, int digits);
 /* The same with a sign: "+0.02"; a minus is U+2212. */
 const char *signed_text(char out[PICTURE_NUMBER], double value, int digits);
+/* Formats the score of a trial that has one, by its margin (lineage_mean_text). Returns out. */
+const char *score_text(char out[PICTURE_NUMBER], const struct model_trial *trial);
 
 /* Writes a number rounded to at most `decimals` (0 to 12) decimals, without zeros at the end and without a terminating NUL, and
  * returns its length. |value| * 10^decimals is at most 1e15. A page of 100,000 trials has two million numbers, and printf takes

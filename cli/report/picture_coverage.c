@@ -113,7 +113,7 @@ static void draw_cell(const struct grid *g, size_t ix, size_t iy, double width)
     fprintf(out, "><rect x=\"%.5g\" y=\"%.5g\" width=\"%.5g\" height=\"%d\"/>", x + 1, y + 1, width - 2, CELL_H - 2);
     if (cell->n) {
         fprintf(out, "<text class=\"mid\" x=\"%.5g\" y=\"%.5g\">%s</text>", x + width / 2, y + 18,
-                cell->best == MODEL_NONE ? "–" : number_text(score, g->p->model->trials[cell->best].score.value, 4));
+                cell->best == MODEL_NONE ? "–" : score_text(score, &g->p->model->trials[cell->best]));
         fprintf(out, "<text class=\"mid few\" x=\"%.5g\" y=\"%.5g\">%zu", x + width / 2, y + 32, cell->n);
         if (cell->failed)
             fprintf(out, " ×%zu", cell->failed);

@@ -245,7 +245,7 @@ static void draw(const struct picture *p, const char *name, const char *title, s
         plot.foot = TOP - 12;
     count_strips(&plot);
     if (model->best != MODEL_NONE)
-        number_text(best, model->trials[model->best].score.value, 6);
+        score_text(best, &model->trials[model->best]);
     double end = plot.foot + (plot.strips ? 34 + plot.strips * STRIP : 18);
     picture_begin(p, name, picture_width(p), end + 16, title, "%zu trials, %zu without a score; the best score is %s.", plot.n,
                   failed, best);
@@ -348,6 +348,7 @@ static size_t first_ranked(const struct model *model)
 static void first_sentence(const struct picture *p, const struct night *night)
 {
     const struct model *model = p->model;
+    const struct model_trial *best = model->best == MODEL_NONE ? NULL : &model->trials[model->best];
     struct lineage_number before = model->trials[model->night].before;
     char a[PICTURE_NUMBER], b[PICTURE_NUMBER], c[PICTURE_NUMBER];
     if (model->since) {
@@ -360,26 +361,27 @@ static void first_sentence(const struct picture *p, const struct night *night)
         fputs(" and no trial of the store has a score yet.", p->out);
     else if (!before.present && model->best != first_ranked(model)) {
         size_t first = first_ranked(model);
-        double was = model->trials[first].score.value, now = model->trials[model->best].score.value;
-        fprintf(p->out, ", kept %zu and moved the best from %s (", night->kept, number_text(a, was, 6));
+        const struct model_trial *was = &model->trials[first];
+        fprintf(p->out, ", kept %zu and moved the best from %s (", night->kept, score_text(a, was));
         link_trial(p, first);
-        fprintf(p->out, ") to <strong>%s</strong> (%s), by ", number_text(b, now, 6), signed_text(c, now - was, 3));
+        fprintf(p->out, ") to <strong>%s</strong> (%s), by ", score_text(b, best),
+                signed_text(c, best->score.value - was->score.value, 3));
         link_trial(p, model->best);
         fputs(".", p->out);
     } else if (!before.present) {
         fputs(" and set the first best, ", p->out);
         link_trial(p, model->best);
-        fprintf(p->out, " with %s.", number_text(a, model->trials[model->best].score.value, 6));
+        fprintf(p->out, " with %s.", score_text(a, best));
     } else if (model->best >= model->night) {
-        double now = model->trials[model->best].score.value;
         fprintf(p->out, ", kept %zu and moved the best from %s to <strong>%s</strong> (%s), by ", night->kept,
-                number_text(a, before.value, 6), number_text(b, now, 6), signed_text(c, now - before.value, 3));
+                lineage_mean_text(a, before.value, model->margin), score_text(b, best),
+                signed_text(c, best->score.value - before.value, 3));
         link_trial(p, model->best);
         fputs(".", p->out);
     } else {
         fprintf(p->out, ", kept %zu, and the best is still ", night->kept);
         link_trial(p, model->best);
-        fprintf(p->out, " with %s.", number_text(a, before.value, 6));
+        fprintf(p->out, " with %s.", lineage_mean_text(a, before.value, model->margin));
     }
 }
 

@@ -116,7 +116,8 @@ static void draw_axes(const struct chart *c)
     for (int end = 0; c->numbers && end < (c->high > c->low ? 2 : 1); end++) {
         double value = end ? c->high : c->low, y = number_y(c, value);
         picture_line(c->p, left, y, right, y, "grid");
-        picture_words(c->p, left - 6, y + 4, "tick end", "%s", number_text(text, value, 6));
+        picture_words(c->p, left - 6, y + 4, "tick end", "%s",
+                      lineage_mean_text(text, value, c->high > c->low ? c->high - c->low : (double)NAN));
     }
     picture_words(c->p, c->x + PLOT_LEFT, c->y + PLOT_FOOT + 20, "small quiet", "trial 1");
     picture_words(c->p, c->x + CELL_WIDTH - 24, c->y + PLOT_FOOT + 20, "small quiet end", "%zu", c->p->model->n);

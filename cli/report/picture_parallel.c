@@ -113,7 +113,7 @@ static void draw_score_axis(const struct parallel *c)
     picture_cell(c->p, c->right, TOP - (c->n % 2 ? 40 : 24), "axis mid strong", c->p->model->metric, c->p->narrow ? 14 : 22);
     for (double value = c->score.low; value < c->score.high + c->score.step / 2 && c->score.step > 0; value += c->score.step)
         picture_words(c->p, c->right + 6, scale_at(&c->score, value) + 4, "tick", "%s",
-                      number_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, 6));
+                      lineage_mean_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, c->score.step));
     fprintf(c->p->out,
             "<g class=\"rail\" data-axis=\"score\" data-x=\"%d\" data-top=\"%d\" data-foot=\"%d\" data-low=\"%.17g\" "
             "data-high=\"%.17g\">",

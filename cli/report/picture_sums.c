@@ -35,7 +35,7 @@ static void x_axis(const struct picture *p, const struct scale *x, double foot, 
         double value = x->low + i * x->step;
         bool zero = fabs(value) < x->step * 1e-9;
         picture_line(p, scale_at(x, value), TOP - 10, scale_at(x, value), foot, zero ? "zero" : "grid");
-        picture_words(p, scale_at(x, value), foot + 16, "tick mid", "%s", number_text(text, zero ? 0 : value, 6));
+        picture_words(p, scale_at(x, value), foot + 16, "tick mid", "%s", lineage_mean_text(text, zero ? 0 : value, x->step));
     }
     picture_words(p, frame_of(p).right, foot + 34, "axis end", "%s", name);
 }

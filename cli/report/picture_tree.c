@@ -387,7 +387,7 @@ static void draw_names(const struct tree *t)
         double x = t->place[i].x + 10, y = t->place[i].y + 4;
         char score[PICTURE_NUMBER], gain[PICTURE_NUMBER], words[3 * PICTURE_NUMBER];
         used = (size_t)snprintf(words, sizeof words, " %s",
-                                trial->score.present ? number_text(score, trial->score.value, 6)
+                                trial->score.present ? score_text(score, trial)
                                 : *trial->odd        ? trial->odd
                                                      : label_words(trial->label));
         if (trial->score.present && trial->before.present)

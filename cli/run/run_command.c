@@ -536,8 +536,9 @@ static void add_score(struct command_run *run, const struct trial_results *resul
     run->sum += difference;
     run->sum_of_squares += difference * difference;
     size_t n = strlen(run->scores);
-    snprintf(run->scores + n, sizeof run->scores - n, "%sseed %" PRIu64 " scored %.6g", n ? ", " : "", seed,
-             results->score.value);
+    char text[LINEAGE_NUMBER_MAX];
+    snprintf(run->scores + n, sizeof run->scores - n, "%sseed %" PRIu64 " scored %s", n ? ", " : "", seed,
+             lineage_mean_text(text, results->score.value, (double)NAN));
 }
 
 static double score_std(const struct command_run *run)

@@ -26,6 +26,7 @@
 #define LINEAGE_EVIDENCE_H
 
 #include <lineage/store.h>
+#include <lineage/text.h>
 
 #define LINEAGE_NIGHT_TRIALS 100u    /* trials of a night whose number nobody has set */
 #define LINEAGE_FALSE_KEEPS 0.05     /* share of nights without any effect that keep a trial, at most */
@@ -80,8 +81,11 @@ LINEAGE_API bool lineage_floor_moved(const struct lineage_config *config, const 
 /* Half of the 95 % interval of a mean of n >= 1 runs, by Student's t; NAN if the noise is unknown. */
 LINEAGE_API double lineage_noise_margin(const struct lineage_noise *noise, size_t n);
 
-/* How many significant digits show a mean to the second digit of its margin: from `least`, also where the margin is unknown, to 15. */
-LINEAGE_API int lineage_mean_digits(double mean, double margin, int least);
+/*
+ * Writes a mean or a score to the second digit of its margin, with six significant digits or more and all before the point; with all
+ * digits (15) if the margin is 0. NAN: the margin is unknown. Returns out.
+ */
+LINEAGE_API const char *lineage_mean_text(char out[LINEAGE_NUMBER_MAX], double mean, double margin);
 
 /*
  * Half of the 95 % interval of a trial's score, by the noise in the store's settings: lineage_noise_margin for the runs that
@@ -154,7 +158,7 @@ struct lineage_evidence_trial {
     struct lineage_runs fresh; /* those of rows after the first one, which did not select the trial */
     size_t again; /* rows after the first one, failures included */
     size_t failed; /* those of them without a score */
-    double variance; /* between its runs, divided by their number minus one; 0 for a single one */
+    double variance; /* between its runs, divided by their number minus one; 0 for a single one, NAN if it overflows */
     bool is_best;
     struct lineage_judgement judgement; /* against the best trial; not filled in for the best one and without any. A trial
                                          * that runs again is a candidate until it is decided */
@@ -201,10 +205,10 @@ struct lineage_evidence {
  *
  * Expected values. The trials' true means are taken as normal, with a middle and a variance that are estimated from all means by
  * their precision (DerSimonian and Laird 1986); the expected value is the posterior mean (Efron and Morris 1973, J. Am. Stat. Assoc.
- * 68:117). Those that are far worse than most are left out, and keep their own means. So one lucky run does not win against ten good ones. Where something ran again and
- * the means follow the trials' numbers (at most 8 parameters that differ; texts part the trials), a setting is drawn to what its neighbours
- * say instead of to the middle. Until the noise is measured well, a
- * guess counts like PRIOR_FREEDOM degrees of freedom.
+ * 68:117). Those that are far worse than most are left out, and keep their own means. So one lucky run does not win against ten good
+ * ones. Where something ran again and the means follow the trials' numbers (at most 8 parameters that differ; texts part the trials), a
+ * setting is drawn to what its neighbours say instead of to the middle. Until the noise is measured well, a guess counts like
+ * PRIOR_FREEDOM degrees of freedom.
  *
  * Collects the runs of every trial of the store and judges each against the best one. The noise is the one that the
  * owner has set; else it is pooled over all trials with several runs; else lineage.json's; else it is estimated from
@@ -219,7 +223,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load(struct l
 
 /*
  * Like lineage_evidence_load. In a store of more than 1000 rows it collects only the trials that ran more than once, the one that
- * exp_id names (NULL: none), the 100 best of the kept rows and the newest 100 rows, with the other seeds of their settings, and takes
+ * exp_id names (NULL: none), the 100 best rows, those of the kept ones and the newest 100 rows, with the other seeds of their settings, and takes
  * time in proportion to these; what it expects is then drawn to the middle of these. lineage_best and a night use it.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence,

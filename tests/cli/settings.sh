@@ -320,8 +320,62 @@ must_have out 'x=0: 1000000000.2 ± 0.16 (3 runs)'
 must_run render -C remote --for v1d
 must_have out 'exp_000 1000000000.2 ± 0.16 (3), exp_003 1000000000.3 ± 0.16 (3)'
 must_run compare -C remote --by x
-must_have out '1000000000'
+must_have out ' 1000000000.2 '
 must_lack out '1e+09'
+must_run compare -C remote --runs
+must_have out ' 1000000000.2 '
+must_have out ' 1000000000.3 '
+must_run report -C remote -o remote.html
+must_have remote.html '1000000000.1 <span class="pm">± 0.28'
+must_lack remote.html '1e+09'
+
+# A margin of 0 leaves all digits, and one mean has the same digits everywhere.
+must_run init level --direction lower
+for x in 7 8; do for seed in 1 2 3; do
+    must_run append -C level --status discard --core-metric 123456$x --param x=$x --param seed=$seed
+done; done
+must_run best -C level
+must_have out 'x=7: 1234567 ± 0 (3 runs)'
+must_run render -C level --for v1d
+must_have out 'exp_000 1234567 ± 0 (3), exp_003 1234568 ± 0 (3)'
+must_run init near --direction lower
+for x in 0 1; do for seed in 1 2 3; do
+    must_run append -C near --status discard --core-metric 0.8$((x + seed))00002 --param x=$x --param seed=$seed
+done; done
+must_run best -C near
+must_have out 'x=0: 0.82 ± 0.016 (3 runs)'
+must_run render -C near --for v1d
+must_have out 'exp_000 0.82 ± 0.016 (3)'
+
+# Scores whose squares overflow have an unknown noise, and not one of 0.
+must_run init huge --direction lower
+for x in 1 2; do for seed in 1 2; do
+    must_run append -C huge --status discard --core-metric $x.${seed}e200 --param x=$x --param seed=$seed
+done; done
+must_run settings -C huge --format tsv
+must_equal '1.15e+200:' "$(sed -n 2p out | cut -f 4,5 | tr '\t' :)"
+must_lack huge/lineage.json noise_std
+
+# A noise that was measured from a run that is left out by now is unknown.
+must_run init late --direction lower
+must_run append -C late --status discard --core-metric 12 --param x=0 --param seed=1
+must_run append -C late --status discard --core-metric 30000 --param x=0 --param seed=2
+for x in 1 2 3 4 5 6; do must_run append -C late --status discard --core-metric 13.$x --param x=$x --param seed=1; done
+must_run best -C late
+must_have out 'x=0: 12 (1 run and 1 that diverged)'
+
+# In a store of more than 1000 rows an old setting that nothing kept is asked, too, if it is among the best.
+{
+    columns
+    for seed in 1 2; do trial "00$seed" '' discard 1.0$seed '' "x=0; seed=$seed"; done
+    seq 3 1203 | awk '{ printf "%03d\t2026-05-01T00:00:00Z\tio\t\t\t\t\t\tdiscard\t%d\t\t\t\t\t\t\tx=%d\n", $1, 1000 + $1 * 7919 % 1000, $1 }'
+} >large.tsv
+must_run init large --direction lower
+cp large.tsv large/results.tsv
+must_run settings -C large --format tsv
+must_equal 'x=0	001	2' "$(sed -n 2p out | cut -f 1-3)"
+must_run best -C large
+must_have out 'x=0: 1.015 '
 
 # Where several of the few settings that ran again have a run that diverged, each such run is left out, though the spreads are large.
 must_run init diverged --direction lower

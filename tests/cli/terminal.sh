@@ -121,6 +121,20 @@ must_equal 1 "$(grep -c 'alpha=0.3' out)" "lines with alpha=0.3"
 on_terminal 120 100 query --param alpha=0.3 --wide
 must_equal 2 "$(grep -c 'alpha=0.3 gamma=' out)" "lines with alpha=0.3 in --wide"
 
+# Columns of the same rank are shown from the left as far as there is room.
+must_name() # TITLE...: the head of the table in ./out has each of these columns
+{
+    for title; do must_equal 1 "$(grep -E '^(setting|id) ' out | grep -cw "$title")" "$last: columns $title"; done
+}
+on_terminal 100 100 settings --color never
+must_name setting exp_id runs mean margin expected
+on_terminal 40 100 settings --color never
+must_name setting exp_id mean
+must_run init noisy --direction higher --noise-std 0.1
+cp results.tsv noisy
+on_terminal 160 100 query -C noisy --color never
+must_name score margin params
+
 # ---- drawings ----
 on_terminal 80 100 tree --color never
 must_have out '┌ 000'

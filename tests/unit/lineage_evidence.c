@@ -271,6 +271,80 @@ static void equal_trials_have_equal_chances(void **state)
     }
 }
 
+/* A setting more of whose runs diverged than did not does not count as a rival before it runs again. */
+static void what_is_held_back_is_no_rival(void **state)
+{
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {3, 1.0}, .again = 2},
+                                            {.exp_id = "1", .runs = {3, 1.1}, .again = 2},
+                                            {.exp_id = "2", .runs = {1, 0.5}, .again = 2, .left_out = 2}};
+    struct lineage_evidence evidence = {.trials = list, .n = 3, .noise = {.std = 0.1, .freedom = 4}};
+    (void)state;
+    assert_true(lineage_evidence_judge(&evidence) && evidence.answer == 0 && lineage_evidence_held_back(&evidence) == 2);
+    assert_true(evidence.over_second > 0.6);
+    assert_near(evidence.sure, evidence.over_second, 0.03);
+    assert_int_equal(lineage_evidence_next(&evidence, (const bool[3]){false}), 2);
+}
+
+/* Rivals that are known far better than the answer change the probability smoothly. */
+static void a_well_known_rival_makes_no_steps(void **state)
+{
+    double before = 0, step = 0;
+    (void)state;
+    for (int k = 0; k <= 200; k++) {
+        struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {1, 0}},
+                                                {.exp_id = "1", .runs = {1000000, 1 + 0.01 * k}, .again = 1},
+                                                {.exp_id = "2", .runs = {1000000, 4}, .again = 1},
+                                                {.exp_id = "3", .runs = {1000000, 5}, .again = 1}};
+        struct lineage_evidence evidence = {.trials = list, .n = 4, .noise = {.std = 1, .freedom = (double)INFINITY}};
+        assert_true(lineage_evidence_judge(&evidence) && evidence.answer == 0);
+        assert_true(evidence.sure <= evidence.over_second);
+        assert_near(evidence.sure, evidence.over_second, 0.03);
+        if (k > 0 && evidence.sure - before > step)
+            step = evidence.sure - before;
+        before = evidence.sure;
+    }
+    assert_true(step < 0.006);
+}
+
+/* Where the squares of scores overflow, the noise and what follows from it are unknown. */
+static void what_overflows_is_unknown(void **state)
+{
+    const struct lineage_noise_group groups[] = {{3, 1e308}, {3, 1.5e308}};
+    struct lineage_evidence_trial list[] = {{.exp_id = "0", .runs = {2, -1e200}, .again = 1},
+                                            {.exp_id = "1", .runs = {2, 1e200}, .again = 1},
+                                            {.exp_id = "2", .runs = {2, 3e200}, .again = 1}};
+    struct lineage_evidence evidence = {.trials = list, .n = 3};
+    struct lineage_noise noise;
+    (void)state;
+    lineage_noise_pool(&noise, groups, 2);
+    assert_true(noise.freedom == 0 && noise.std == 0);
+    assert_true(lineage_evidence_judge(&evidence));
+    assert_true(isnan(evidence.sure) && isnan(evidence.over_second));
+}
+
+static void a_mean_has_the_digits_of_its_margin(void **state)
+{
+    static const struct {
+        double mean, margin;
+        const char *text;
+    } cases[] = {{1234567, 0, "1234567"},
+                 {1234568.25, 0, "1234568.25"},
+                 {1234567, NAN, "1234567"},
+                 {1000000000.2, 0.16, "1000000000.2"},
+                 {0.8666666, 0.027, "0.866667"},
+                 {123.456789, 0.0099, "123.4568"},
+                 {123.456789, 0.011, "123.457"},
+                 {12.25, 2.7e5, "12.25"},
+                 {-2000000000.31, 0.31, "-2000000000.31"},
+                 {0, 0.1, "0"},
+                 {1e300, NAN, "1e+300"},
+                 {0.1, 0, "0.1"}};
+    char text[LINEAGE_NUMBER_MAX];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(lineage_mean_text(text, cases[i].mean, cases[i].margin), cases[i].text);
+}
+
 /* Two settings that are nearer to each other than their runs say nothing about a third one far behind them. */
 static void a_setting_far_behind_keeps_its_mean(void **state)
 {
@@ -324,6 +398,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_trials_have_equal_chances),
+        cmocka_unit_test(what_is_held_back_is_no_rival),
+        cmocka_unit_test(a_well_known_rival_makes_no_steps),
+        cmocka_unit_test(what_overflows_is_unknown),
+        cmocka_unit_test(a_mean_has_the_digits_of_its_margin),
         cmocka_unit_test(a_setting_far_behind_keeps_its_mean),
         cmocka_unit_test(magnitudes_are_no_divergence),
         cmocka_unit_test(nothing_is_better_than_a_diverged_baseline),

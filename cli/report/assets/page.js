@@ -11,7 +11,9 @@ const svgMake = (tag, props, ...children) => { const e = put(document.createElem
 const button = (text, onclick, props) => make('button', {onclick, type: 'button', ...props}, text);
 const cell = (tag, className, ...children) => make(tag, {className}, ...children);
 const placeIn = (svg, e) => new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
-const num = v => v == null ? '' : String(+(+v).toPrecision(6));
+const magnitude = v => v ? Math.floor(Math.log10(Math.abs(v))) : 0;
+/* As lineage_mean_text: to the second digit of the margin m, if there is one. */
+const num = (v, m) => v == null ? '' : String(+(+v).toPrecision(Math.min(15, Math.max(6, magnitude(v) + 1, m > 0 ? magnitude(v) - magnitude(m) + 2 : m === 0 ? 15 : 0))));
 const about = v => String(+(+v).toPrecision(2));
 const signed = v => v == null ? '' : (v < 0 ? '\u2212' : '+') + num(Math.abs(v));
 const plural = (n, word) => n + ' ' + word + (n === 1 ? '' : 's');
@@ -44,7 +46,7 @@ class Store {
   clear() { this.text = ''; this.off = new Set(); this.ranges = new Map(); this.since = 0; }
   label(i) { return this.d.labels[this.d.label[i]]; }
   margin(i) { return this.d.score[i] === null ? null : this.d.margins[i] ?? this.d.margin; }
-  score(i) { const v = this.d.score[i], m = this.margin(i); return v === null ? this.d.odd[i] || '' : num(v) + (m === null ? '' : ' \u00b1 ' + about(m)); }
+  score(i) { const v = this.d.score[i], m = this.margin(i); return v === null ? this.d.odd[i] || '' : num(v, m) + (m === null ? '' : ' \u00b1 ' + about(m)); }
   value(i, axis) { return axis === 'score' || axis === 'gain' ? this.d[axis][i] : this.d.axes[axis].v[i]; }
   said(i, k) { const a = this.d.axes[k], v = a.v[i]; return v === null ? a.odd?.[i] ?? '' : a.words ? a.words[v] : num(v); }
   axisName(k) { return k === 'score' ? this.d.metric : k === 'gain' ? 'change' : this.d.axes[k].name; }
@@ -58,7 +60,7 @@ class Store {
     const text = (key, name, get, shown, className) => ({key, name, get, say: get, shown, className: className || ''});
     const all = [text('id', 'trial', i => d.id[i], true), text('who', 'specialist', i => d.whos[d.who[i]], d.whos.length > 1),
       {key: 'outcome', name: 'outcome', get: i => d.label[i], say: i => { const l = this.label(i); return cell('span', 'tag ' + l[0], l[1]); }, shown: true, className: ''},
-      {key: 'score', name: d.metric, get: i => d.score[i], say: i => { const m = this.margin(i); return m === null ? this.score(i) : make('span', {}, num(d.score[i]), cell('span', 'pm', ' \u00b1 ' + about(m))); }, shown: true, className: 'n', number: true},
+      {key: 'score', name: d.metric, get: i => d.score[i], say: i => { const m = this.margin(i); return m === null ? this.score(i) : make('span', {}, num(d.score[i], m), cell('span', 'pm', ' \u00b1 ' + about(m))); }, shown: true, className: 'n', number: true},
       {key: 'gain', name: 'change', get: i => d.gain[i], say: i => signed(d.gain[i]), shown: true, className: 'n', number: true},
       {key: 'verdict', name: 'verdict', get: i => d.verdict[i] || null, say: i => d.verdict[i] ? cell('span', 'verdict v' + d.verdict[i], d.verdicts[d.verdict[i]]) : '', shown: verdicts, className: ''},
       text('expected', 'expected', i => d.expected[i], false), text('time', 'appended', i => d.time[i], false)];
@@ -164,7 +166,7 @@ class Store {
     const count = c => { let k = 0; for (let i = from; i < this.n; i++) k += d.labels[d.label[i]][0] === c; return k; };
     const best = end => { let v = null; for (let i = 0; i < end; i++) if (['keep', 'baseline'].includes(this.label(i)[0]) && d.score[i] !== null && (v === null || (d.higher ? d.score[i] > v : d.score[i] < v))) v = d.score[i]; return v; };
     const was = best(from), now = best(this.n), failed = count('fail');
-    const text = 'Since you last looked (' + before.time + '): ' + plural(this.n - from, 'new trial') + ', ' + count('keep') + ' kept' + (failed ? ', ' + failed + ' failed' : '') + (now === was ? '; the best is still ' + num(now) + '. ' : '; the best went from ' + num(was) + ' to ' + num(now) + '. ');
+    const text = 'Since you last looked (' + before.time + '): ' + plural(this.n - from, 'new trial') + ', ' + count('keep') + ' kept' + (failed ? ', ' + failed + ' failed' : '') + (now === was ? '; the best is still ' + num(now, this.d.margin) + '. ' : '; the best went from ' + num(was, this.d.margin) + ' to ' + num(now, this.d.margin) + '. ');
     $('header', this.root).append(make('p', {className: 'since'}, text, button('Show only these', () => { this.since = from; this.later(); $('.filters', this.root).scrollIntoView(); })));
   }
 

@@ -149,7 +149,7 @@ static size_t find_row(const struct collection *c, const char *exp_id)
 /* Around the mean (Chan, Golub and LeVeque 1983, Am. Stat. 37:242): squares of scores far from 0 would cancel. */
 static void add_score(struct lineage_evidence_trial *trial, double *squares, const struct run *run)
 {
-    struct lineage_runs *to[] = {run->fresh ? &trial->fresh : NULL, &trial->runs};
+    struct lineage_runs *to[] = {&trial->runs, run->fresh ? &trial->fresh : NULL};
     const double seeds = (double)run->seeds, from = run->score - trial->runs.mean, before = (double)trial->runs.n;
     for (size_t k = 0; k < 2; k++) {
         if (!to[k])
@@ -157,10 +157,12 @@ static void add_score(struct lineage_evidence_trial *trial, double *squares, con
         to[k]->n += run->seeds;
         to[k]->mean += (run->score - to[k]->mean) * seeds / (double)to[k]->n;
     }
-    const double n = (double)trial->runs.n, rounded = ROUNDING * trial->runs.mean;
-    *squares += (seeds - 1) * run->std * run->std + from * from * before * seeds / n;
-    /* What is left by rounding is not a variance. */
-    trial->variance = n > 1 && *squares > n * rounded * rounded ? *squares / (n - 1) : 0;
+    const double n = (double)trial->runs.n;
+    *squares += (seeds - 1) * run->std * run->std + (before > 0 ? from * from * before * seeds / n : 0);
+    /* What is left by rounding is not a variance; what is too large for a number is an unknown one. */
+    trial->variance = !isfinite(*squares)                                               ? (double)NAN
+                      : n > 1 && sqrt(*squares / n) > ROUNDING * fabs(trial->runs.mean) ? *squares / (n - 1)
+                                                                                        : 0;
 }
 
 /* How far runs are from each other, of all trials together: several of the few that ran again may have diverged. Rows of several seeds
@@ -521,7 +523,7 @@ static bool pool_runs(struct lineage_evidence *evidence)
     size_t n = 0;
     struct lineage_noise_group *groups = calloc(evidence->n + 1, sizeof *groups);
     for (size_t i = 0; groups && i < evidence->n; i++)
-        if (evidence->trials[i].runs.n > 1)
+        if (evidence->trials[i].runs.n > 1 && !isnan(evidence->trials[i].variance))
             groups[n++] = (struct lineage_noise_group){evidence->trials[i].runs.n, evidence->trials[i].variance};
     if (groups)
         lineage_noise_pool(&evidence->noise, groups, n);
@@ -597,9 +599,13 @@ static enum lineage_status find_noise(struct lineage_evidence *evidence, struct 
         return LINEAGE_OK;
     if (!pool_runs(evidence))
         return store_no_memory(err);
-    if (evidence->noise.freedom < configured.freedom && !evidence->noise.left_out)
+    /* What was measured before a run was left out may come from that run, and replicas hold it, too. */
+    bool rows_only = evidence->noise.left_out > 0;
+    for (size_t i = 0; i < evidence->n; i++)
+        rows_only = rows_only || evidence->trials[i].left_out || isnan(evidence->trials[i].variance);
+    if (evidence->noise.freedom < configured.freedom && !rows_only)
         evidence->noise = configured;
-    return evidence->noise.freedom > 0 ? LINEAGE_OK : estimate_from_replicas(&evidence->noise, store, last_seq, err);
+    return rows_only || evidence->noise.freedom > 0 ? LINEAGE_OK : estimate_from_replicas(&evidence->noise, store, last_seq, err);
 }
 
 static void release(struct collection *c)

@@ -28,7 +28,7 @@ enum { USUAL_SPREADS = 3, ROUNDS = 5 };
 /* FAR_OUTSIDE for logarithms: how many spreads. */
 #define FAR_BY_LOGS 4.0
 /* A probability is a mean over this many steps to each side, that many standard deviations; what is smaller counts as 0. */
-enum { STEPS = 12, STEPS_SPAN = 4 };
+enum { STEPS = 24, STEPS_SPAN = 4 };
 #define NEARLY_NO 1e-9
 
 int compare_numbers(const void *a, const void *b)
@@ -117,25 +117,34 @@ static size_t best_of(const struct lineage_evidence *evidence, bool kept, size_t
     return best;
 }
 
-/* The probability that trial i is worse than `at`, a value of the answer. */
-static double worse_than(const struct lineage_evidence *evidence, size_t i, double at)
+/* The probability that trial i is worse than `at`, of which `doubt` is the standard deviation. NAN: nothing is known about them. */
+static double worse_than(const struct lineage_evidence *evidence, size_t i, double at, double doubt)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
-    const double error = OWN_ESTIMATE * trial->doubt, gap = evidence->rule.higher ? at - trial->expected : trial->expected - at;
+    const double error = OWN_ESTIMATE * hypot(trial->doubt, doubt),
+                 gap = evidence->rule.higher ? at - trial->expected : trial->expected - at;
+    if (!isfinite(error) || !isfinite(gap))
+        return (double)NAN;
     return error > 0 ? 1 - normal_above(normal_of_t(gap / error, 1 + evidence->noise.freedom)) : gap > 0 ? 1 : gap < 0 ? 0 : 0.5;
 }
 
-/* The probability that the answer is better than trial `other`, or with n than all others: the mean over what the answer may be. */
-static double certainty(const struct lineage_evidence *evidence, size_t other)
+/*
+ * The probability that the answer is better than all others: the mean over what the answer may be. Trials that cannot be the answer before
+ * they run again do not count. A rival that is known better than half a step counts as known as well as that, because the mean would jump.
+ */
+static double certainty(const struct lineage_evidence *evidence)
 {
     const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
+    const double step = answer->doubt * STEPS_SPAN / STEPS;
     double sure = 0, weights = 0;
     for (int k = -STEPS; k <= STEPS; k++) {
         const double z = STEPS_SPAN * (double)k / STEPS, weight = exp(-z * z / 2),
                      at = answer->expected + z * OWN_ESTIMATE * answer->doubt;
         double all = weight;
-        for (size_t i = 0; i < evidence->n && all > NEARLY_NO; i++)
-            all *= i == evidence->answer || (i != other && other < evidence->n) ? 1 : worse_than(evidence, i, at);
+        for (size_t i = 0; i < evidence->n && !(all <= NEARLY_NO); i++)
+            if (i != evidence->answer && (i == evidence->second || !is_unsettled(&evidence->trials[i])))
+                all *= worse_than(evidence, i, at,
+                                  sqrt(fmax(0, step * step / 4 - evidence->trials[i].doubt * evidence->trials[i].doubt)));
         sure += all;
         weights += weight;
     }
@@ -244,15 +253,16 @@ static bool is_stray(const struct lineage_evidence *evidence, size_t i, const st
 
 bool evidence_expect(struct lineage_evidence *evidence, const struct surface *surface)
 {
-    struct usual usual, logs;
+    struct usual usual, logs = {.spread = (double)NAN};
     double inverse = 0;
-    bool again = false;
-    if (!find_usual(&usual, evidence, evidence->n, false) || !find_usual(&logs, evidence, evidence->n, true))
-        return false;
+    bool again = false, stray = false;
     for (size_t i = 0; i < evidence->n; i++) {
         inverse += 1 / (double)evidence->trials[i].runs.n;
         again = again || evidence->trials[i].runs.n > 1 || evidence->trials[i].again;
+        stray = stray || evidence->trials[i].again <= 1; /* may be, see is_stray */
     }
+    if (!find_usual(&usual, evidence, evidence->n, false) || (stray && !find_usual(&logs, evidence, evidence->n, true)))
+        return false;
     const double spread = usual.spread, noise = noise_variance(evidence, spread), between = spread * spread;
     double middle = usual.middle,
            truth = fmax(between - noise * inverse / (double)(evidence->n ? evidence->n : 1), LEAST_SHARE * between);
@@ -275,8 +285,14 @@ bool evidence_expect(struct lineage_evidence *evidence, const struct surface *su
     evidence->answer = best_of(evidence, false, evidence->n);
     evidence->second = best_of(evidence, false, evidence->answer);
     const bool asked = again && evidence->second < evidence->n;
-    evidence->over_second = asked ? certainty(evidence, evidence->second) : (double)NAN;
-    evidence->sure = asked ? certainty(evidence, evidence->n) : (double)NAN;
+    evidence->over_second = evidence->sure = (double)NAN;
+    if (asked) {
+        const struct lineage_evidence_trial *answer = &evidence->trials[evidence->answer];
+        evidence->over_second = worse_than(evidence, evidence->second, answer->expected, answer->doubt);
+        evidence->sure = evidence->n > 2 ? certainty(evidence) : evidence->over_second;
+        if (evidence->sure > evidence->over_second)
+            evidence->sure = evidence->over_second; /* it is less exact */
+    }
     return true;
 }
 
@@ -380,7 +396,8 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
     if (evidence->n < 2 || !find_usual(&usual, evidence, evidence->n, false))
         return SIZE_MAX;
     const double far = evidence->noise.freedom > 0 ? quantile_t(FAR_BEHIND, evidence->noise.freedom) : INFINITY;
-    if (leads_by_far(evidence, skip, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH))
+    if (leads_by_far(evidence, skip, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH &&
+                                              lineage_evidence_held_back(evidence) == evidence->n))
         return next_of_claim(evidence, skip, far);
     const double lead = fabs(evidence->trials[evidence->answer].expected - evidence->trials[evidence->second].expected);
     if (evidence->noise.freedom < LEADER_UNTIL && !skip[evidence->answer] && !(lead <= sqrt(PRIOR_SHARE) * usual.spread))

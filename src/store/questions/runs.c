@@ -100,11 +100,17 @@ static enum lineage_status list_rows(struct runs_question *q, struct lineage_err
         "  ORDER BY score, seq LIMIT 100)"
         " UNION SELECT seq FROM (SELECT seq FROM trials WHERE status IN ('keep', 'baseline') AND score > -9e999 AND score < 9e999"
         "  ORDER BY score DESC, seq LIMIT 100)"
+        " UNION SELECT seq FROM (SELECT seq FROM trials WHERE NOT ?2 AND score > -9e999 AND score < 9e999 ORDER BY score, seq"
+        "  LIMIT 100)"
+        " UNION SELECT seq FROM (SELECT seq FROM trials WHERE ?2 AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq "
+        "DESC"
+        "  LIMIT 100)"
         " UNION SELECT seq FROM (SELECT seq FROM trials ORDER BY seq DESC LIMIT 100))"
         " SELECT seq FROM chosen UNION SELECT other.seq FROM chosen CROSS JOIN again_rows one USING (seq)"
         " CROSS JOIN again_rows other ON other.setting = one.setting ORDER BY 1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_rows(q->store->mirror, &stmt, err, sql, "s", q->id ? id_bare(q->id) : NULL);
+    enum lineage_status status = mirror_rows(q->store->mirror, &stmt, err, sql, "si", q->id ? id_bare(q->id) : NULL,
+                                             (int64_t)(lineage_store_config(q->store)->direction == LINEAGE_HIGHER));
     if (status != LINEAGE_OK)
         return status;
     return mirror_list_seqs(&q->rows, q->store->mirror, stmt, err);

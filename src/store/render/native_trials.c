@@ -106,6 +106,7 @@ static void add_settings(struct block *block, const struct native *n)
 {
     const struct lineage_report *report = n->report;
     struct buf *out = &block->text;
+    char mean[LINEAGE_NUMBER_MAX];
     if (!report->n_settings)
         return;
     buf_puts(out, "- **settings** (mean ± half of its 95 % interval, runs): ");
@@ -113,7 +114,7 @@ static void add_settings(struct block *block, const struct native *n)
         const struct lineage_report_setting *s = &report->settings[i];
         buf_puts(out, i ? ", " : "");
         add_id(out, s->exp_id);
-        buf_printf(out, " %.*g", lineage_mean_digits(s->mean, s->margin, 4), s->mean);
+        buf_printf(out, " %s", lineage_mean_text(mean, s->mean, s->margin));
         if (isfinite(s->margin))
             buf_printf(out, " ± %.2g", s->margin);
         buf_printf(out, " (%zu)", s->runs);
@@ -123,8 +124,8 @@ static void add_settings(struct block *block, const struct native *n)
     if (report->held_back) {
         buf_puts(out, "; ");
         add_id(out, report->held_back->exp_id);
-        buf_printf(out, " %.4g (%zu) is not named, because more of its runs diverged than did not; run it again",
-                   report->held_back->mean, report->held_back->runs);
+        buf_printf(out, " %s (%zu) is not named, because more of its runs diverged than did not; run it again",
+                   lineage_mean_text(mean, report->held_back->mean, report->held_back->margin), report->held_back->runs);
     }
     buf_puts(out, "\n");
     block_row_end(block, 58, true);

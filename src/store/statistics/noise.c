@@ -12,6 +12,8 @@
 /* A group is left out if its variance would be this unlikely among the others, over all groups. */
 #define OUTLIER_TAIL 0.001
 #define OTHERS_FREEDOM 2
+/* Digits of a mean: that many without need, and as many as every number keeps. */
+enum { MEAN_DIGITS = 6, MEAN_DIGITS_MOST = 15 };
 
 void lineage_noise_interval(struct lineage_noise *noise)
 {
@@ -75,8 +77,8 @@ void lineage_noise_pool(struct lineage_noise *noise, const struct lineage_noise_
     double squares = pool(&freedom, groups, n_groups, ceiling, SIZE_MAX);
     for (size_t i = 0; i < n_groups; i++)
         noise->runs += groups[i].n > 1 && groups[i].variance <= ceiling ? groups[i].n : 0;
-    noise->freedom = freedom;
-    noise->std = freedom > 0 ? sqrt(squares / freedom) : 0;
+    noise->freedom = isfinite(squares) ? freedom : 0; /* unknown where the sum is too large for a number */
+    noise->std = noise->freedom > 0 ? sqrt(squares / freedom) : 0;
     lineage_noise_interval(noise);
 }
 
@@ -115,10 +117,13 @@ double lineage_noise_margin(const struct lineage_noise *noise, size_t n)
     return noise->freedom > 0 ? quantile_t(0.025, noise->freedom) * noise->std / sqrt((double)n) : (double)NAN;
 }
 
-int lineage_mean_digits(double mean, double margin, int least)
+const char *lineage_mean_text(char out[LINEAGE_NUMBER_MAX], double mean, double margin)
 {
-    const double digits = margin > 0 ? ceil(log10(fabs(mean) / margin)) + 2 : 0;
-    return digits > least ? (int)fmin(digits, 15) : least;
+    const double magnitude = mean != 0 ? floor(log10(fabs(mean))) : 0, needed = margin > 0 ? magnitude - floor(log10(margin)) + 2
+                                                                                : margin == 0 ? MEAN_DIGITS_MOST
+                                                                                              : 0;
+    snprintf(out, LINEAGE_NUMBER_MAX, "%.*g", (int)fmin(fmax(fmax(needed, magnitude + 1), MEAN_DIGITS), MEAN_DIGITS_MOST), mean);
+    return out;
 }
 
 struct lineage_number lineage_score_margin(const struct lineage_config *config, const struct lineage_trial *trial)
