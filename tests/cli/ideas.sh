@@ -48,6 +48,7 @@ must_lack err 'looked up'
 run claims --limit 1
 must_exit 0
 must_have err 'looked up the newest 1; '
+must_have err ' older trials are left out; `--limit 0` '
 must_equal "$before" "$(cksum results.tsv)" 'the log is not written to'
 
 # ---- a long log: trials are found by their rarest words ----
