@@ -295,7 +295,7 @@ must_have large.html 'newest 10,000 trials'
 must_have large.html '<th scope="row">newknob'
 must_equal 0 "$(grep -c '<th scope="row">oldknob' large.html)"
 
-# Of scores that are all equal but for one, no parameter explains anything, however many there are.
+# A parameter explains nothing of many scores that are equal but for one.
 mkdir rare
 awk 'BEGIN {
     OFS = "\t"
