@@ -113,7 +113,7 @@ libraries()
 sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search src/store/ideas src/store/measured cli/histories
 csv.h        src/store/format cli/histories cli/metrics cli/recipe
 utf8proc.h   src/store/format src/store/ideas src/store/search cli/output
-uthash.h     src/store/append src/store/ideas src/store/code cli/judge
+uthash.h     src/store/append src/store/ideas src/store/code cli/judge cli/report
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/format src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git

@@ -75,7 +75,7 @@ static int work(struct cli_session *session, void *context)
     struct lineage_novelty_list claims;
     struct lineage_ideas *ideas;
     struct lineage_error err;
-    size_t newest = NEWEST;
+    size_t newest = session->format == CLI_TABLE ? NEWEST : 0; /* other formats have no place for what is missing */
     if (o->limit && !cli_count_parse(&newest, "limit", o->limit))
         return CLI_USAGE;
     int status = cli_ideas_load(&ideas, session->store);
@@ -85,9 +85,8 @@ static int work(struct cli_session *session, void *context)
         status = cli_fail(&err);
     else {
         if (claims.unread)
-            fprintf(stderr,
-                    "lineage: claims: looked up the newest %zu; %zu older trials are left out; `--limit 0` looks up all\n",
-                    claims.n, claims.unread);
+            fprintf(stderr, "lineage: claims: looked up the newest %zu; %zu older trial%s left out; `--limit 0` looks up all\n",
+                    claims.n, claims.unread, claims.unread == 1 ? " is" : "s are");
         status = session->format == CLI_JSON ? print_json(ideas, &claims, o) : print_list(session, ideas, &claims, o);
         lineage_novelty_release(&claims);
     }
@@ -99,12 +98,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     struct claims_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "look up the newest N claims (default: 1000; 0: all)", "N"},
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
+                                   {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
+                                   {"limit", 0, POPT_ARG_STRING, &o.limit, 0,
+                                    "look up the newest N claims (default: 1000, for other formats than a table all; 0: all)",
+                                    "N"},
+                                   CLI_SCREEN_OPTIONS(&session.screen),
+                                   POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

@@ -16,7 +16,7 @@ enum {
     KNOBS = 64
 };
 
-/* Nine significant digits; JSON has neither NaN nor infinity. */
+/* Nine significant digits, the last one as decimal_text rounds it; JSON has neither NaN nor infinity. */
 static void json_number(FILE *out, struct lineage_number number)
 {
     const double size = fabs(number.value);

@@ -407,6 +407,8 @@ static void add_segment(struct marks *marks, size_t i, const char *segment, size
 
 void marks_add(struct marks *marks, size_t i, enum mark_shape shape, double x, double y)
 {
+    if (!isfinite(x) || !isfinite(y))
+        return;
     static const char *const ends[] = {"h0", "l5 5m0-5l-5 5", "l2 3h-4z", "l2-3h-4z"};
     char segment[SEGMENT];
     const double corner = shape == MARK_CROSS ? 2.5 : 0; /* a cross begins at its corner */
@@ -424,6 +426,9 @@ void marks_add_line(struct marks *marks, size_t i, const double *x, const double
 {
     char segment[SEGMENT];
     size_t at = 0;
+    for (size_t k = 0; k < n; k++)
+        if (!isfinite(x[k]) || !isfinite(y[k]))
+            return;
     marks->n++;
     if (marks->density)
         add_density(marks->density, x, y, n);

@@ -55,8 +55,9 @@ const char *signed_text(char out[PICTURE_NUMBER], double value, int digits);
 const char *score_text(char out[PICTURE_NUMBER], const struct model_trial *trial);
 
 /* Writes a number rounded to at most `decimals` (0 to 12) decimals, without zeros at the end and without a terminating NUL, and
- * returns its length. |value| * 10^decimals is at most 1e15. A page of 100,000 trials has two million numbers, and printf takes
- * ten times as long for each. */
+ * returns its length. The value is finite, and |value| * 10^decimals at most 1e15. This product is rounded as a double, and a half of
+ * it away from 0: 0.25 is 0.3 and 0.15 is 0.2, where printf looks at all digits and writes 0.2 and 0.1. A page of 100,000 trials
+ * has two million numbers, and printf takes ten times as long for each. */
 enum { DECIMAL_MAX = 32 };
 size_t decimal_text(char out[DECIMAL_MAX], double value, int decimals);
 
@@ -114,9 +115,10 @@ struct marks {
 };
 
 bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total);
-/* Adds the mark of trial i around (x, y), which is rounded to tenths of a unit. */
+/* Adds the mark of trial i around (x, y), which is rounded to tenths of a unit; none where x or y is not finite. */
 void marks_add(struct marks *marks, size_t i, enum mark_shape shape, double x, double y);
-/* Adds a line through x[0 .. n - 1] and y[0 .. n - 1] as the mark of trial i; n is at most MARK_POINTS. */
+/* Adds a line through x[0 .. n - 1] and y[0 .. n - 1] as the mark of trial i, unless one of them is not finite; n is at
+ * most MARK_POINTS. */
 void marks_add_line(struct marks *marks, size_t i, const double *x, const double *y, size_t n);
 void marks_end(struct marks *marks);
 

@@ -229,10 +229,10 @@ static void draw_share(const struct picture *p, const struct ranked *r, const st
         picture_words(p, f.names + 6, y + 4, "row quiet", "n = %zu: too few trials", r->importance.n);
         return;
     }
-    double value = fmax(0, r->importance.share.value), chance = fmax(0, r->importance.chance);
+    double value = fmax(0, r->importance.share.value), chance = isnan(r->importance.chance) ? 1 : fmax(0, r->importance.chance);
     /* Colour shows significance, not size: with few trials a large share may be noise, and readers act on what
-     * is coloured. */
-    bool says = value > chance;
+     * is coloured. A smaller difference than this comes from the order in which scores are added. */
+    bool says = value - chance > 1e-9;
     fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard",
             f.names, y - 7, fmax(1, scale_at(x, value) - f.names));
     picture_line(p, scale_at(x, chance), y - 10, scale_at(x, chance), y + 10, "chance");

@@ -7,7 +7,11 @@
 
 #include "cli.h"
 
-enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200, SHUFFLED = 4000 };
+/* Without this macro uthash calls exit when memory runs out. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
 
 /* One parameter of one trial. */
 struct setting {
@@ -18,6 +22,7 @@ struct setting {
 
 /* The settings of one name, in the order of trials. */
 struct named {
+    UT_hash_handle hh;
     const char *name;
     struct setting *settings;
     size_t n, at;
@@ -152,43 +157,48 @@ static bool is_collected(const struct model_trial *trial, const struct lineage_p
 }
 
 struct names {
-    struct named *list;
-    size_t n, room, next; /* next: behind the name that was found last */
+    struct named *table, *last; /* last: the name that was found last */
 };
 
-/* Trials have mostly the same parameters in the same order, so the search begins behind the name that was found last. Returns NULL
- * when out of memory. */
+/* Trials have mostly the same parameters in the same order, so the name behind the one that was found last is tried first. Returns
+ * NULL when out of memory. */
 static struct named *find_name(struct names *names, const char *name)
 {
-    for (size_t k = 0; k < names->n; k++) {
-        const size_t i = names->next + k < names->n ? names->next + k : names->next + k - names->n;
-        if (strcmp(names->list[i].name, name) == 0) {
-            names->next = i + 1 < names->n ? i + 1 : 0;
-            return &names->list[i];
+    struct named *found = names->last && names->last->hh.next ? names->last->hh.next : names->table;
+    if (!found || strcmp(found->name, name) != 0)
+        HASH_FIND_STR(names->table, name, found);
+    if (!found && (found = calloc(1, sizeof *found))) {
+        found->name = name;
+        HASH_ADD_KEYPTR(hh, names->table, found->name, strlen(name), found);
+        if (!found->hh.tbl) { /* out of memory */
+            free(found);
+            return NULL;
         }
     }
-    if (names->n == names->room) {
-        const size_t room = names->room ? names->room * 2 : 64;
-        struct named *list = realloc(names->list, room * sizeof *list);
-        if (!list)
-            return NULL;
-        names->list = list;
-        names->room = room;
-    }
-    names->list[names->n] = (struct named){.name = name};
-    names->next = 0;
-    return &names->list[names->n++];
+    return names->last = found;
 }
 
-/* Counts the settings of each name, then sorts them by name: one block holds all. */
+static void drop_names(struct names *names)
+{
+    struct named *named, *next;
+    HASH_ITER(hh, names->table, named, next)
+    {
+        HASH_DEL(names->table, named);
+        free(named);
+    }
+}
+
+/* Counts the settings of each name, then writes them name by name into one block, in the order in which names appear. */
 static bool collect(const struct model *model, struct names *names, struct setting **settings)
 {
-    size_t total = 0;
+    size_t total = 0, from = 0;
     for (int pass = 0; pass < 2; pass++) {
         if (pass && !(*settings = malloc((total + 1) * sizeof **settings)))
             return false;
-        for (size_t k = 0, from = 0; pass && k < names->n; from += names->list[k++].n)
-            names->list[k].settings = *settings + from;
+        for (struct named *named = pass ? names->table : NULL; named; named = named->hh.next) {
+            named->settings = *settings + from;
+            from += named->n;
+        }
         for (size_t i = 0; i < model->n; i++)
             for (size_t j = 0; j < model->trials[i].n_params; j++) {
                 const struct lineage_param *param = &model->trials[i].params[j];
@@ -211,9 +221,9 @@ bool axes_find(struct model *model)
     struct names names = {0};
     struct setting *settings = NULL;
     bool ok = collect(model, &names, &settings);
-    for (size_t i = 0; ok && i < names.n; i++) {
+    for (const struct named *named = names.table; ok && named; named = named->hh.next) {
         struct model_axis axis;
-        ok = add_axis(&axis, model->n, &names.list[i]);
+        ok = add_axis(&axis, model->n, named);
         axis.seed = lineage_param_is_seed(axis.name, lineage_store_seeds(model->store));
         if (ok && axis.n)
             place_axis(model, &axis);
@@ -222,7 +232,7 @@ bool axes_find(struct model *model)
     }
     while (model->n_axes < model->n_columns && model->n_axes < MODEL_AXES && is_pictured(&model->axes[model->n_axes]))
         model->n_axes++;
-    free(names.list);
+    drop_names(&names);
     free(settings);
     return ok;
 }
@@ -270,7 +280,7 @@ size_t axis_classes(const struct model *model, const struct model_axis *axis, si
 
 struct classed {
     double *score;
-    size_t *class;
+    uint8_t *class; /* bytes, so that the shuffles of a large store stay in a near cache */
     size_t n, classes;
 };
 
@@ -284,18 +294,6 @@ static double spread_of(const struct classed *c, double *mean)
     for (size_t i = 0; i < c->n; i++)
         total += (c->score[i] - *mean) * (c->score[i] - *mean);
     return total;
-}
-
-static void count_classes(const struct classed *c, double *sum, size_t *count)
-{
-    for (size_t k = 0; k < IMPORTANCE_CLASSES; k++) {
-        sum[k] = 0;
-        count[k] = 0;
-    }
-    for (size_t i = 0; i < c->n; i++) {
-        sum[c->class[i]] += c->score[i];
-        count[c->class[i]]++;
-    }
 }
 
 /* 1 - (n-1)/(n-k) SSW/SST, from the sums and sizes of the classes */
@@ -320,53 +318,33 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-static size_t random_below(uint64_t *state, size_t n)
+static size_t below(uint64_t random, size_t n)
 {
-    return (size_t)((next_random(state) >> 32) * n >> 32); /* a division takes most of the time of a shuffle */
+    return (size_t)((random & UINT32_MAX) * n >> 32); /* a division takes most of the time of a shuffle */
 }
 
-static void swap_scores(struct classed *c, size_t i, size_t j)
+/* A permutation test instead of an F table, because scores with crashes near 0 are far from normal. All trials are shuffled: a sample
+ * may lack the few scores that differ. Shuffling in place is safe: it only destroys the pairing, and the share was computed before. */
+static double chance_of(struct classed *c, const size_t *count, double mean, double total)
 {
-    const double held = c->score[i];
-    c->score[i] = c->score[j];
-    c->score[j] = held;
-}
-
-/* Moves a random sample of SHUFFLED trials to the front, and leaves the others out. */
-static void thin(struct classed *c, uint64_t *state)
-{
-    for (size_t i = 0; i < SHUFFLED && c->n > SHUFFLED; i++) {
-        const size_t j = i + random_below(state, c->n - i), held = c->class[i];
-        swap_scores(c, i, j);
-        c->class[i] = c->class[j];
-        c->class[j] = held;
-    }
-    c->n = c->n < SHUFFLED ? c->n : SHUFFLED;
-}
-
-/* A permutation test instead of an F table, because scores with crashes near 0 are far from normal. Shuffling in place
- * is safe: it only destroys the pairing, and the share was computed before. Chance falls as 1 / (n - k), so that of many trials is
- * computed from a sample of them. */
-static double chance_of(struct classed *c)
-{
-    double shares[SHUFFLES], sums[IMPORTANCE_CLASSES], mean;
-    size_t count[IMPORTANCE_CLASSES];
-    const size_t all = c->n;
+    double shares[SHUFFLES];
     uint64_t state = 88172645463325252u;
-    thin(c, &state);
-    count_classes(c, sums, count);
-    const double total = spread_of(c, &mean);
     for (int s = 0; s < SHUFFLES; s++) {
         double sum[IMPORTANCE_CLASSES] = {0};
+        uint64_t random = next_random(&state);
         for (size_t i = c->n - 1; i > 0; i--) {
-            swap_scores(c, i, random_below(&state, i + 1));
-            sum[c->class[i]] += c->score[i]; /* nothing moves it any more */
+            random = i & 1 ? random >> 32 : next_random(&state); /* a half for each */
+            const size_t j = below(random, i + 1);
+            const uint8_t held = c->class[j];
+            c->class[j] = c->class[i];
+            c->class[i] = held;
+            sum[held] += c->score[i]; /* nothing moves it any more */
         }
         sum[c->class[0]] += c->score[0];
         shares[s] = epsilon_squared(c, sum, count, mean, total);
     }
     qsort(shares, SHUFFLES, sizeof *shares, cli_by_number);
-    return shares[SHUFFLES * 95 / 100] * (double)(c->n - c->classes) / (double)(all - c->classes);
+    return shares[SHUFFLES * 95 / 100];
 }
 
 /* Bins without a measured trial are not counted. */
@@ -379,21 +357,21 @@ static void number_classes(struct classed *c)
     for (size_t k = 0; k < IMPORTANCE_CLASSES; k++)
         number[k] = seen[k] ? used++ : 0;
     for (size_t i = 0; i < c->n; i++)
-        c->class[i] = number[c->class[i]];
+        c->class[i] = (uint8_t)number[c->class[i]];
     c->classes = used;
 }
 
 bool axis_importance(struct axis_importance *out, const struct model *model, const struct model_axis *axis)
 {
     double edges[IMPORTANCE_CLASSES];
-    struct classed c = {malloc((model->n + 1) * sizeof(double)), malloc((model->n + 1) * sizeof(size_t)), 0, 0};
+    struct classed c = {malloc((model->n + 1) * sizeof(double)), malloc(model->n + 1), 0, 0};
     bool ok = c.score && c.class;
     *out = (struct axis_importance){0};
     size_t classes = ok ? axis_classes(model, axis, IMPORTANCE_CLASSES, edges) : 0;
     for (size_t i = 0; ok && i < model->n; i++)
         if (model->trials[i].measured && !isnan(axis->value[i])) {
             c.score[c.n] = model->trials[i].score.value;
-            c.class[c.n++] = axis_class(edges, classes, axis->value[i]);
+            c.class[c.n++] = (uint8_t)axis_class(edges, classes, axis->value[i]);
         }
     if (ok)
         number_classes(&c);
@@ -401,12 +379,15 @@ bool axis_importance(struct axis_importance *out, const struct model *model, con
     out->classes = c.classes;
     /* Otherwise n - k is 0 or almost 0, and the share is meaningless. */
     if (ok && c.classes > 1 && c.n > c.classes + 1) {
-        double sum[IMPORTANCE_CLASSES], mean;
-        size_t count[IMPORTANCE_CLASSES];
-        count_classes(&c, sum, count);
+        double sum[IMPORTANCE_CLASSES] = {0}, mean;
+        size_t count[IMPORTANCE_CLASSES] = {0};
+        for (size_t i = 0; i < c.n; i++) {
+            sum[c.class[i]] += c.score[i];
+            count[c.class[i]]++;
+        }
         const double total = spread_of(&c, &mean), share = epsilon_squared(&c, sum, count, mean, total);
         out->share = (struct lineage_number){isfinite(share), share};
-        out->chance = out->share.present ? chance_of(&c) : 0;
+        out->chance = out->share.present ? chance_of(&c, count, mean, total) : 0;
     }
     free(c.score);
     free(c.class);

@@ -48,7 +48,22 @@ must_lack err 'looked up'
 run claims --limit 1
 must_exit 0
 must_have err 'looked up the newest 1; '
+must_have err ' older trials are left out; `--limit 0` '
 must_equal "$before" "$(cksum results.tsv)" 'the log is not written to'
+
+# A table looks up the newest 1,000 claims; other formats have all.
+mkdir many
+awk 'BEGIN {
+    OFS = "\t"
+    print "exp_id", "status", "core_metric", "hypothesis"
+    for (i = 0; i < 1001; i++)
+        print sprintf("%04d", i), "discard", 1, "Lower knob" i " from 2 to 1, never tried"
+}' >many/results.tsv
+must_run claims -C many --all --format tsv
+must_equal '1002 ' "$(wc -l <out) $(cat err)"
+run claims -C many --all
+must_exit 0
+must_have err 'looked up the newest 1000; 1 older trial is left out; '
 
 # ---- a long log: trials are found by their rarest words ----
 

@@ -295,6 +295,17 @@ must_have large.html 'newest 10,000 trials'
 must_have large.html '<th scope="row">newknob'
 must_equal 0 "$(grep -c '<th scope="row">oldknob' large.html)"
 
+# A parameter explains nothing of many scores that are equal but for one.
+mkdir rare
+awk 'BEGIN {
+    OFS = "\t"
+    print "exp_id", "status", "core_metric", "notes"
+    for (i = 0; i < 6000; i++)
+        print sprintf("%04d", i), "discard", i == 3 ? 9 : 1, "alpha=" (i % 11 < 5)
+}' >rare/results.tsv
+must_run report -C rare --svg importance
+must_have out '3.3e-05 · n = 6000 in 2 classes · chance<'
+
 # One score far from all others takes no colour from them.
 mkdir tiles
 must_run init tiles --direction lower

@@ -172,6 +172,28 @@ static void scores_are_what_printf_and_strtod_find(void **state)
         assert_true(lineage_number_parse(&back, ties[i], strlen(ties[i])));
         assert_true(back == strtod(ties[i], NULL));
     }
+    /* Around the ends of what one exact power of ten can scale: 10^22, and 10^15 for the digits. */
+    static const char *const scaled[] = {"1e22",
+                                         "1e23",
+                                         "8.5e22",
+                                         "123456789012345e22",
+                                         "999999999999999e-22",
+                                         "1234567890123456e-3",
+                                         "1e-22",
+                                         "1e-23",
+                                         "3e-7",
+                                         "-7.25E+03",
+                                         "5.e1",
+                                         ".5e1",
+                                         "1.7e-8",
+                                         "0e5",
+                                         "1.000000000000001e23",
+                                         "17e00022",
+                                         "1e-0005"};
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+        assert_true(lineage_number_parse(&back, scaled[i], strlen(scaled[i])));
+        assert_true(back == strtod(scaled[i], NULL));
+    }
 }
 
 static void powers_of_two_are_shortest(void **state)
