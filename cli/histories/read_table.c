@@ -986,7 +986,7 @@ static bool join_steps(struct table *t)
     }
     if (json_array_size(kept) < json_array_size(runs))
         drop_measured(t, kept, column);
-    for (size_t k = 0; k < t->n_counters; k++) /* of W&B, which is no setting where each line is a run either */
+    for (size_t k = 0; k < t->n_counters; k++) /* of W&B: no setting, where each line is a run, either */
         if (strcasecmp(t->counters[k], "_step") == 0)
             leave_out_counter(t, kept, t->counters[k]);
     say_joined(t, json_array_size(runs), json_array_size(kept), column, fallen);
