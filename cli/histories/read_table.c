@@ -1,13 +1,13 @@
 /*
  * read_table.c: a table with one run a line and the names of the columns in its first line, separated by commas or tabs, such as
- * exports of Weights & Biases, Optuna (trials_dataframe) and Ray (get_dataframe), and logs that agents keep; or JSON objects, one a
- * run, whose members are the columns.
+ * exports of Weights & Biases, Optuna (trials_dataframe), Ray (get_dataframe) and NNI, and logs that agents keep; or JSON objects,
+ * one a run, whose members are the columns.
  *
  * What a column is, its name says, or COLUMN=ROLE: key, name, notes, state, started, ended, seconds, param, metric, or skip. The
  * column that is named as the score is a metric. A column that none of these describes is a setting. Several keys are joined.
  * The only metric is the score, but for what is measured beside one, such as memory.
  *
- * Lines with one key, whose columns `epoch` and `step` rise, are steps of one run: their metrics are its curve. Lines without any key,
+ * Lines with one key, whose columns `epoch`, `step` or `_step` rise, are steps of one run: their metrics are its curve. Lines without any key,
  * name or state whose step rises are those of one training, which is refused: each would be a trial of its own.
  */
 #define _GNU_SOURCE /* strcasestr */

@@ -194,7 +194,7 @@ static bool heads_chain(const struct lines *lines, size_t i)
 {
     const char *line = lines->at[i];
     return (strcmp(line, "Caused by:") == 0 && i > 0 && !*unindented(lines->at[i - 1])) ||
-           (begins(line, "Error:") && !*unindented(line + 6));
+           (begins(line, "Error: ") && !*unindented(line + 7));
 }
 
 /* Whether the line is the n-th error of a chain, `    0: reading the configuration`. Other numbers are those of lists or of ranks. */
