@@ -1,13 +1,13 @@
 /*
  * read_table.c: a table with one run a line and the names of the columns in its first line, separated by commas or tabs, such as
- * exports of Weights & Biases, Optuna (trials_dataframe) and Ray (get_dataframe), and logs that agents keep; or JSON objects, one a
- * run, whose members are the columns.
+ * exports of Weights & Biases, Optuna (trials_dataframe), Ray (get_dataframe) and NNI, and logs that agents keep; or JSON objects,
+ * one a run, whose members are the columns.
  *
  * What a column is, its name says, or COLUMN=ROLE: key, name, notes, state, started, ended, seconds, param, metric, or skip. The
  * column that is named as the score is a metric. A column that none of these describes is a setting. Several keys are joined.
  * The only metric is the score, but for what is measured beside one, such as memory.
  *
- * Lines with one key, whose columns `epoch` and `step` rise, are steps of one run: their metrics are its curve. Lines without any key,
+ * Lines with one key, whose columns `epoch`, `step` or `_step` rise, are steps of one run: their metrics are its curve. Lines without any key,
  * name or state whose step rises are those of one training, which is refused: each would be a trial of its own.
  */
 #define _GNU_SOURCE /* strcasestr */
@@ -105,7 +105,6 @@ static const struct {
              {"tokens_used", MEASURE},
              {"_runtime", SKIP}, /* of W&B */
              {"_timestamp", SKIP},
-             {"_step", SKIP},
              {"_wandb", SKIP},
              {"user", SKIP},
              {"tags", SKIP},
@@ -147,8 +146,6 @@ static const struct {
              {"comparable", SKIP},
              {"non_comparable_reason", SKIP}};
 
-#define MLFLOW_PARENT "tags.mlflow.parentRunId"
-
 struct table {
     json_t *history;
     const char *path, *const *map;
@@ -160,6 +157,7 @@ struct table {
     const char *counters[COUNTERS]; /* the columns that count steps */
     size_t n_counters;
     json_t *run;
+    char run_id[128], parent[128]; /* of MLflow */
     bool failed, checked, unscored, has_key, run_has_key, has_value; /* has_value: there is a column metric_value */
     char metric_name[128], metric_value[64];
 };
@@ -206,7 +204,7 @@ static const char *bare_name(const struct table *t, const char *column)
 {
     static const char *const prefixes[] = {"params_",         "config/", "parameters.", "parameter.",
                                            "result.metrics.", "params.", "metrics.",    "#"};
-    const char *own = is_search(t) ? "param_" : is_benchmark(t) ? "stats." : "";
+    const char *own = is_search(t) ? "param_" : is_benchmark(t) ? "stats." : has_column(t, "trialJobId") ? "value." : "";
     if (*own && begins_with(column, own))
         return column + strlen(own);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -247,6 +245,12 @@ static enum role role_in_benchmark(const char *column)
                                                                                   : SKIP;
 }
 
+/* A trial of NNI may report several scores, which its JSON has as members of `value`. */
+static bool is_score_of_nni(const char *column)
+{
+    return strcmp(column, "reward") == 0 || strcmp(column, "value") == 0 || begins_with(column, "value.");
+}
+
 static enum role usual_role(const struct table *t, const char *column)
 {
     if (is_search(t))
@@ -260,15 +264,15 @@ static enum role usual_role(const struct table *t, const char *column)
         return KEY;
     if (is_optuna && (strcmp(column, "value") == 0 || begins_with(column, "values_")))
         return METRIC;
-    if (begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
+    if (begins_with(column, "_wandb.") || begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
         return SKIP;
     if (has_column(t, "st_status") && begins_with(column, "st_")) /* of Syne Tune */
         return strcmp(column, "st_status") == 0 ? STATE : SKIP;
     if (has_column(t, "trialJobId")) /* of NNI: `nnictl experiment export`, as CSV with `reward` and as JSON with `value` */
-        return strcmp(column, "trialJobId") == 0                               ? KEY
-               : strcmp(column, "reward") == 0 || strcmp(column, "value") == 0 ? METRIC
-               : strcmp(column, "intermediate") == 0                           ? SKIP
-                                                                               : PARAM;
+        return strcmp(column, "trialJobId") == 0     ? KEY
+               : is_score_of_nni(column)             ? METRIC
+               : strcmp(column, "intermediate") == 0 ? SKIP
+                                                     : PARAM;
     if (has_column(t, "#uid") && (strchr(column, '#') || strstr(column, ".indices"))) /* of Nevergrad */
         return strcmp(column, "#loss") == 0 ? METRIC : strcmp(column, "#uid") == 0 ? KEY : SKIP;
     if (has_column(t, "artifact_uri") && strchr(column, '.')) /* search_runs of MLflow */
@@ -334,6 +338,29 @@ static void add_column(struct table *t, const char *name)
 }
 
 /* Every COLUMN=ROLE must name a column and a role, because a misspelt one would be ignored silently. */
+/* Whether the user says what the column is. */
+static bool is_mapped(const struct table *t, const char *column)
+{
+    const size_t n = strlen(column);
+    bool is = false;
+    for (const char *const *map = t->map; !is && map && *map; map++)
+        is = strncmp(*map, column, n) == 0 && (*map)[n] == '=';
+    return is;
+}
+
+/* The CSV of NNI has scores with names beside the settings, and nothing that tells them apart. */
+static void check_scores_of_nni(struct table *t)
+{
+    bool named = false, all = true;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        named = named || is_score_of_nni(t->columns[i]);
+        all = all && (t->roles[i] == KEY || is_mapped(t, t->columns[i]));
+    }
+    if (has_column(t, "trialJobId") && !named && !all)
+        fail(t, "no column is `reward`, so scores may be among the settings of NNI; export JSON, or say for each column ",
+             "--map COLUMN=param or metric");
+}
+
 static bool check_map(struct table *t)
 {
     for (const char *const *map = t->map; map && *map && !t->failed; map++) {
@@ -483,6 +510,7 @@ static void take_header(struct table *t)
         history_set_direction(t->history, "loss", false);
     if (check_map(t))
         check_roles(t);
+    check_scores_of_nni(t);
     set_score(t);
     json_t *skipped = json_object();
     for (size_t i = 0; i < t->n_columns; i++)
@@ -571,13 +599,17 @@ static void take_key(struct table *t, const char *text)
     t->run_has_key = t->run_has_key || *text;
 }
 
-/* The run that groups this one, by its key: both have the same experiment. */
-static void take_parent(struct table *t, const char *text)
+/* Names the run that groups this one by its key: that of this run, with another run_id. */
+static void set_parent(struct table *t)
 {
-    const char *key = json_string_value(json_object_get(t->run, "key")), *experiment = key ? strchr(key, '/') : NULL;
-    char parent[256];
-    snprintf(parent, sizeof parent, "%.120s%.120s", text, experiment ? experiment : "");
-    history_set_text(t->run, "nested", parent);
+    const char *key = json_string_value(json_object_get(t->run, "key")),
+               *at = key && t->run_id[0] && t->parent[0] ? strstr(key, t->run_id) : NULL;
+    char parent[512];
+    if (at) {
+        snprintf(parent, sizeof parent, "%.*s%s%.200s", (int)(at - key), key, t->parent, at + strlen(t->run_id));
+        history_set_text(t->run, "nested", parent);
+    }
+    t->run_id[0] = t->parent[0] = '\0';
 }
 
 static void take_setting(json_t *run, const char *name, const char *text)
@@ -592,7 +624,11 @@ static void take_setting(json_t *run, const char *name, const char *text)
 static void take_cell(struct table *t, enum role role, const char *column, const char *text)
 {
     switch (role) {
-    case KEY: take_key(t, text); break;
+    case KEY:
+        take_key(t, text);
+        if (strcmp(column, "run_id") == 0)
+            snprintf(t->run_id, sizeof t->run_id, "%.120s", text);
+        break;
     case NAME: history_set_text(t->run, "name", text); break;
     case NOTES: history_set_text(t->run, "notes", strcmp(text, "-") == 0 ? "" : text); break; /* W&B's empty cell */
     case STATE: take_state(t, column, text); break;
@@ -609,8 +645,8 @@ static void take_cell(struct table *t, enum role role, const char *column, const
     case METRIC_NAME: snprintf(t->metric_name, sizeof t->metric_name, "%s", text); break;
     case METRIC_VALUE: snprintf(t->metric_value, sizeof t->metric_value, "%s", text); break;
     case SKIP:
-        if (strcmp(column, MLFLOW_PARENT) == 0 && *text)
-            take_parent(t, text);
+        if (strcmp(column, "tags.mlflow.parentRunId") == 0)
+            snprintf(t->parent, sizeof t->parent, "%.120s", text);
         break;
     }
 }
@@ -678,6 +714,7 @@ static void end_run(struct table *t)
     if (!t->checked)
         check_score(t);
     make_key(t);
+    set_parent(t);
     t->metric_name[0] = t->metric_value[0] = '\0';
     t->run_has_key = false;
 }
@@ -685,16 +722,13 @@ static void end_run(struct table *t)
 /* ---- steps of one run ---- */
 
 /* Columns that count the steps of a training. One may start anew where one before it rises, as a step does in each epoch. */
-static const char *const counter_names[] = {"epoch", "trainer/global_step", "time/total_timesteps", "global_step", "step"};
+static const char *const counter_names[] = {"epoch", "trainer/global_step", "time/total_timesteps", "global_step", "step",
+                                            "_step"};
 
 /* Whether the column has that name and counts steps; not if the user says what it is. */
 static bool counts_steps(const struct table *t, size_t column, const char *name)
 {
-    const size_t n = strlen(t->columns[column]);
-    bool counts = strcasecmp(t->columns[column], name) == 0;
-    for (const char *const *map = t->map; counts && map && *map; map++)
-        counts = strncmp(*map, t->columns[column], n) != 0 || (*map)[n] != '=';
-    return counts && t->roles[column] == PARAM;
+    return strcasecmp(t->columns[column], name) == 0 && t->roles[column] == PARAM && !is_mapped(t, t->columns[column]);
 }
 
 /* Whether a line says of its run what another one says, but for settings and metrics. */
@@ -886,6 +920,15 @@ static void drop_measured(const struct table *t, json_t *runs, const char *colum
     json_decref(measured);
 }
 
+static void leave_out_counter(const struct table *t, json_t *runs, const char *column)
+{
+    json_t *run;
+    size_t i;
+    json_array_foreach(runs, i, run)
+        json_object_del(json_object_get(run, "params"), column);
+    json_object_set_new(json_object_get(t->history, "columns_left_out"), column, json_true());
+}
+
 /* Says which lines became one run, and which did not although another column rises, each with the way back: of all columns, because
  * one that is left would join lines, too. */
 static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const char *column, const char *fallen)
@@ -943,6 +986,9 @@ static bool join_steps(struct table *t)
     }
     if (json_array_size(kept) < json_array_size(runs))
         drop_measured(t, kept, column);
+    for (size_t k = 0; k < t->n_counters; k++) /* of W&B: no setting, where each line is a run, either */
+        if (strcasecmp(t->counters[k], "_step") == 0)
+            leave_out_counter(t, kept, t->counters[k]);
     say_joined(t, json_array_size(runs), json_array_size(kept), column, fallen);
     const bool is_training = rises && json_object_size(names) < json_array_size(runs);
     json_object_set_new(t->history, "runs", kept);

@@ -400,7 +400,9 @@ bool metric_scan_value(struct metric_found *found, const char *line, size_t at, 
         return read_number(found, line, at + 1, length, &end) && end < length && line[end] == quote;
     if (at < length && (line[at] == '[' || line[at] == '('))
         return read_list(found, line, at, length, &end);
-    if (!read_number(found, line, at, length, &end) || (end < length && line[end] == '=')) /* `lat (msec) : 10=0.1%` of fio */
+    if (!read_number(found, line, at, length, &end))
+        return false;
+    if (end + 1 < length && line[end] == '=' && is_digit(line[end + 1])) /* a name of the next: `lat (msec) : 10=0.1%` of fio */
         return false;
     if (found->problem == METRIC_FRACTION)
         read_quotient(found, line, end, length);

@@ -100,9 +100,7 @@ bool printed_page_is_source(struct printed_page *page, const char *line, size_t 
 /* ---- cells ---- */
 
 struct cells {
-    size_t n;     /* without empty cells in the end */
-    size_t empty; /* upper bound of their number */
-    bool edge;    /* a vertical line is in front of the first one */
+    size_t n;
     struct {
         size_t at, length;   /* bytes of the line, without blanks around them */
         size_t from, to;     /* characters of the line */
@@ -144,30 +142,20 @@ static void add_cell(struct cells *cells, const char *line, size_t from, size_t 
 static void split(struct cells *cells, enum separator by, const char *line, size_t length)
 {
     size_t from = 0, border;
-    cells->n = cells->empty = 0;
-    cells->edge = false;
-    while (from < length && (is_blank(line[from]) || metric_scan_border(line + from, length - from))) {
-        cells->edge = cells->edge || !is_blank(line[from]);
+    cells->n = 0;
+    while (from < length && (is_blank(line[from]) || metric_scan_border(line + from, length - from)))
         from += is_blank(line[from]) ? 1 : metric_scan_border(line + from, length - from);
-    }
     for (bool more = true; more;) {
         more = false;
-        for (; length > from && is_blank(line[length - 1]); length--)
-            cells->empty += by == BY_TAB && line[length - 1] == '\t';
+        while (length > from && is_blank(line[length - 1]))
+            length--;
         for (border = 1; border <= 3 && border <= length - from; border += 2)
             if (metric_scan_border(line + length - border, border) == border) {
                 length -= border;
-                cells->empty += by == BY_BORDER;
                 more = true;
                 break;
             }
-        if ((by == BY_COMMA || by == BY_SEMICOLON) && length > from && line[length - 1] == (by == BY_COMMA ? ',' : ';')) {
-            length--;
-            cells->empty++;
-            more = true;
-        }
     }
-    cells->empty -= by == BY_BORDER && cells->edge && cells->empty; /* the edge of the table */
     for (size_t at = from; from < length; at++) {
         size_t n = at < length ? separator_length(by, line, at, length) : 1;
         if (!n)
@@ -326,8 +314,6 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         place_names(page, query, &cells, line);
         page->separator = by;
         page->n_columns = cells.n;
-        page->n_empty = cells.empty;
-        page->has_edge = by == BY_BORDER && cells.edge;
         page->first_from = cells.cell[0].from;
         page->has_corner = is_corner((enum separator)by, line, cells.cell[0].at);
         page->joined = false;
@@ -409,12 +395,6 @@ static bool is_label(const char *cell, size_t length)
     return is && !looks_like_number(cell, length);
 }
 
-/* Whether the row may have as many cells as the line of names, and `more`: both may end with empty cells. */
-static bool may_have(const struct printed_page *page, const struct cells *cells, size_t more)
-{
-    return cells->n <= page->n_columns + page->n_empty + more && cells->n + cells->empty >= page->n_columns + more;
-}
-
 /*
  * Whether a table with borders or tabs has one more column in front, whose name is empty: a data frame's to_markdown(), Cornac. Without
  * an empty cell in front of the names, a number is the value of the first name, and what is one more is behind the last:
@@ -422,10 +402,9 @@ static bool may_have(const struct printed_page *page, const struct cells *cells,
  */
 static bool names_rows(const struct printed_page *page, const struct cells *cells, const char *line)
 {
-    return (page->separator == BY_BORDER || page->separator == BY_TAB) && cells->n > 0 && cells->cell[0].to <= page->first_from &&
-           (page->has_corner || (page->has_edge && !cells->edge)
-                ? may_have(page, cells, 1)
-                : cells->n == page->n_columns + 1 && is_label(line + cells->cell[0].at, cells->cell[0].length));
+    return (page->separator == BY_BORDER || page->separator == BY_TAB) && cells->n == page->n_columns + 1 &&
+           cells->cell[0].to <= page->first_from &&
+           (page->has_corner || is_label(line + cells->cell[0].at, cells->cell[0].length));
 }
 
 /*
@@ -437,7 +416,7 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
     split(cells, (enum separator)page->separator, line, length);
     *by_position = false;
     if (page->separator < BY_WIDE_BLANK) /* one more: their names or numbers, in a column without a name */
-        return may_have(page, cells, 0) || names_rows(page, cells, line);
+        return cells->n == page->n_columns || names_rows(page, cells, line);
     bool same = cells->n == page->n_columns;
     for (size_t i = 0; i < cells->n && same; i++) { /* `1.0 0.5` is two cells, however wide the other gaps are */
         size_t n = 0, digits = 0;
@@ -544,7 +523,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
             int column = page->places[i].column;
             size_t k = by_position ? below(&cells, page->places[i].from, page->places[i].to) : column >= 0 ? (size_t)column : 0;
             k += !by_position && names_rows(page, &cells, line);
-            if (column == NOT_HERE || k >= cells.n)
+            if (column == NOT_HERE || k == cells.n)
                 continue;
             const size_t quoted = cells.cell[k].length > 1 && strchr("'\"", line[cells.cell[k].at]); /* of console.table */
             if (!metric_scan_value(&found, line, cells.cell[k].at + quoted, cells.cell[k].at + cells.cell[k].length - quoted))

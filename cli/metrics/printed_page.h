@@ -36,9 +36,7 @@ struct printed_page {
     size_t quoted;                    /* lines since the warning */
     int separator;                    /* of the table's columns */
     size_t n_columns;                 /* 0: no table */
-    size_t n_empty; /* columns without a name behind them */
     size_t first_from;   /* the character at which the first of the names begins */
-    bool has_edge;       /* a vertical line is in front of it */
     bool has_corner;     /* an empty cell is in front of the first name */
     bool joined;                      /* the names are in two lines */
     struct {

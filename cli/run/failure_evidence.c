@@ -98,7 +98,7 @@ static size_t prefix_length(const char *line)
     } else if (word > blanks && begins(line + word + strspn(line + word, " "), "| ")) {
         end = blanks ? NULL : line + word + strspn(line + word, " ") + 1;
     } else if (word > blanks && strspn(line + blanks, "0123456789") == word - blanks && begins(line + word, ": ")) {
-        end = blanks && word > 3 ? NULL : line + word + 1; /* Rust numbers frames and causes with a width of four and more */
+        end = line + word + 1;
     }
     size_t n = end ? (size_t)(end - line) : 0;
     return n < PREFIX_MAX ? n : 0;
@@ -189,18 +189,37 @@ static void keep_near(struct lines *lines, const char *near)
     keep_from(lines, i);
 }
 
+/* Whether anyhow or eyre of Rust begin a chain of errors with line i: `Caused by:` below an empty line, or `Error:`. */
+static bool heads_chain(const struct lines *lines, size_t i)
+{
+    const char *line = lines->at[i];
+    return (strcmp(line, "Caused by:") == 0 && i > 0 && !*unindented(lines->at[i - 1])) ||
+           (begins(line, "Error: ") && !*unindented(line + 7));
+}
+
+/* Whether the line is the n-th error of a chain, `    0: reading the configuration`. Other numbers are those of lists or of ranks. */
+static bool is_of_chain(const char *line, size_t n)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%zu: ", n);
+    return begins(line, "   ") && begins(unindented(line), number);
+}
+
 /* A progress bar ends its line with a carriage return, so that counts as a line end too. Empty lines separate paragraphs. */
 static void split(struct lines *lines, char *text, size_t length)
 {
     const char *near = text + (length > NEAR_BYTES ? length - NEAR_BYTES : 0);
+    size_t error = SIZE_MAX; /* the number of the next one in a chain; SIZE_MAX: outside of one */
     for (char *line; (line = strsep(&text, "\n\r"));) {
         plain(line);
         if (lines->n == LINES_MAX)
             keep_from(lines, LINES_MAX / 2);
-        size_t n = prefix_length(line), i = lines->n++;
+        const bool chained = error != SIZE_MAX && is_of_chain(line, error);
+        size_t n = chained ? 0 : prefix_length(line), i = lines->n++;
         lines->prefix[i] = n ? line : NULL;
         lines->prefix_n[i] = (unsigned char)n;
         lines->at[i] = unframed(line + n + (n && line[n] == ' '), &lines->boxed[i]);
+        error = chained ? error + 1 : !n && heads_chain(lines, i) ? 0 : SIZE_MAX;
         lines->n -= is_repeated_frame(lines, i);
     }
     keep_near(lines, near);
@@ -674,12 +693,11 @@ static const char *unnumbered(const char *line)
     return digits && begins(line + digits, ": ") ? line + digits + 2 : line;
 }
 
-/* The last error of the chain that begins at line i, as anyhow and eyre write it in Rust; a single one has no number. NULL: none. */
+/* The last error of the chain that begins at line i, below its head; a single one has no number. NULL: none. */
 static const char *last_of_chain(const struct lines *lines, size_t i)
 {
     const char *last = NULL;
-    for (; i < lines->n && lines->at[i][0] == ' ' && (!last || unnumbered(unindented(lines->at[i])) > unindented(lines->at[i]));
-         i++)
+    for (size_t n = 0; i < lines->n && (is_of_chain(lines->at[i], n) || (n == 0 && begins(lines->at[i], "   "))); i++, n++)
         last = unnumbered(unindented(lines->at[i]));
     return last;
 }
@@ -687,13 +705,12 @@ static const char *last_of_chain(const struct lines *lines, size_t i)
 /* The last cause below a report: `Caused by: ` of Java, `[cause]: ` of Node, a chain of Rust. */
 static void add_cause(struct found *found, const struct lines *lines, size_t i)
 {
-    const bool alone = begins(lines->at[i], "Error:") && !lines->at[i][6 + strspn(lines->at[i] + 6, " ")]; /* of eyre */
-    const char *last = alone ? last_of_chain(lines, i + 1) : NULL;
+    const char *last = heads_chain(lines, i) ? last_of_chain(lines, i + 1) : NULL;
     last = last && strstr(found->what, last) ? NULL : last;
     for (; i < lines->n; i++) {
         const char *line = unindented(lines->at[i]);
         last = begins(line, "Caused by: ") ? line + 11 : begins(line, "[cause]: ") ? line + 9 : last;
-        last = strcmp(line, "Caused by:") == 0 && last_of_chain(lines, i + 1) ? last_of_chain(lines, i + 1) : last;
+        last = *line == 'C' && heads_chain(lines, i) && last_of_chain(lines, i + 1) ? last_of_chain(lines, i + 1) : last;
     }
     if (last)
         add_what(found, ", caused by ", last);
@@ -986,13 +1003,30 @@ static bool find_launcher(struct found *found, const struct lines *lines)
         bool killed = shell && (strstr(shell, " Killed ") || strstr(shell, "Segmentation fault") || strstr(shell, " Aborted "));
         for (const char *const *word = words; !killed && *word; word++)
             killed = strstr(line, *word) && (named_signal(line) || strstr(line, "return code"));
-        killed = killed || (begins(line, "setsid: child ") && strstr(line, "did not exit normally")) ||
-                 (begins(line, "srun: error: ") && strstr(line, ": Killed"));
         if (!killed)
             continue;
         put_what(found, line);
         found->line = i;
         found->strength = A_LAUNCHER;
+        return true;
+    }
+    return false;
+}
+
+/* `setsid: child 12 did not exit normally: No such file or directory`, whose last words say nothing about the child. */
+static bool is_of_setsid(const char *line)
+{
+    return begins(line, "setsid: child ") && strstr(line, "did not exit normally");
+}
+
+/* Finds a line that a launcher prints of whatever ended its command: all others say more, in any of the processes. */
+static bool find_killed(struct found *found, const struct lines *lines)
+{
+    for (size_t i = lines->n; i-- > 0;) {
+        const char *line = lines->at[i];
+        if (!is_of_setsid(line) && !(begins(line, "srun: error: ") && strstr(line, ": Killed")))
+            continue;
+        put_what(found, line);
         return true;
     }
     return false;
@@ -1194,7 +1228,7 @@ static bool find_line(struct found *found, const struct lines *lines)
             named = strstr(line, parts[k]) != NULL;
         const char *words = cli_cause_words(line, &cause, &lacks);
         const bool on = words && went_on(lines, i, words, cause);
-        if ((!named && !words) || on || (words && lacks && !named && !is_near_end(lines, i)))
+        if ((!named && !words) || on || is_of_setsid(line) || (words && lacks && !named && !is_near_end(lines, i)))
             continue;
         put_what(found, line);
         found->line = i;
@@ -1355,36 +1389,24 @@ static void read_sources(struct found *found, const struct lines *lines, struct 
         of_source(part, lines, of);
 }
 
-/* Adds the words with which line i names memory or the disk, up to a quote or the end of the line. Returns whether it does. */
-static bool add_words(struct found *found, const struct lines *lines, struct trial_outcome *outcome, size_t i)
+/* A message may name its cause in a later line: its words are added, up to a quote or the end of the line. */
+static void look_below(struct found *found, const struct lines *lines, struct trial_outcome *outcome)
 {
     enum lineage_cause cause;
     bool lacks;
-    char words[WHAT_MAX];
-    const char *at = cli_cause_words(lines->at[i], &cause, &lacks),
-               *quote = at ? strstr(lines->at[i], "error message = '") : NULL;
-    if (!at || (cause != LINEAGE_CAUSE_MEMORY && cause != LINEAGE_CAUSE_DISK) ||
-        (i < found->line && (is_warning(lines->at[i], at) || says_it_goes_on(lines->at[i]))))
-        return false;
-    at = quote ? quote + 17 : at;
-    snprintf(words, sizeof words, "%.*s", (int)strcspn(at, "',(|"), at);
-    add_what(found, ", ", words);
-    outcome->cause = cause;
-    outcome->lacks = lacks;
-    return true;
-}
-
-/*
- * A message may name its cause in a later line, and what a program could not do in the end, `error: failed to load model`, follows from what
- * is just above: `cudaMalloc failed: out of memory`.
- */
-static void look_around(struct found *found, const struct lines *lines, struct trial_outcome *outcome)
-{
-    bool found_it = false;
-    for (size_t i = found->line + 1; !found_it && i < lines->n && i < found->line + BELOW_MAX && !is_header(lines->at[i]); i++)
-        found_it = add_words(found, lines, outcome, i);
-    for (size_t i = found->line; found->strength == A_LINE && !found_it && i-- > 0 && found->line - i < 3 && !lines->progress[i];)
-        found_it = add_words(found, lines, outcome, i);
+    for (size_t i = found->line + 1; i < lines->n && i < found->line + BELOW_MAX && !is_header(lines->at[i]); i++) {
+        const char *at = cli_cause_words(lines->at[i], &cause, &lacks),
+                   *quote = at ? strstr(lines->at[i], "error message = '") : NULL;
+        if (!at || (cause != LINEAGE_CAUSE_MEMORY && cause != LINEAGE_CAUSE_DISK))
+            continue;
+        char words[WHAT_MAX];
+        at = quote ? quote + 17 : at;
+        snprintf(words, sizeof words, "%.*s", (int)strcspn(at, "',(|"), at);
+        add_what(found, ", ", words);
+        outcome->cause = cause;
+        outcome->lacks = lacks;
+        return;
+    }
 }
 
 /*
@@ -1404,14 +1426,35 @@ static bool is_overruled(struct found *later, const struct found *found, const s
     return false;
 }
 
+/* Shows the words that name the cause where they were cut from the text. Returns false if there are none. */
+static bool show_cut(struct found *found, const struct lines *lines, struct trial_outcome *outcome)
+{
+    size_t half = sizeof found->what / 2;
+    const char *line = unindented(lines->at[found->line]),
+               *words = strlen(line) >= sizeof found->what && begins(line, found->what)
+                            ? cli_cause_words(line, &outcome->cause, &outcome->lacks)
+                            : NULL;
+    if (!words)
+        return false;
+    while ((found->what[half] & 0xc0) == 0x80) /* inside of a character */
+        half--;
+    found->what[half] = '\0';
+    trim(found->what);
+    const size_t n = strlen(found->what);
+    snprintf(found->what + n, sizeof found->what - n, " .. %s", words);
+    trim(found->what);
+    return true;
+}
+
 static void judge(struct trial_outcome *outcome, struct found *found, const struct lines *lines)
 {
     struct found later;
     outcome->cause = found->cause;
     bool named = cli_cause_words(found->what, &outcome->cause, &outcome->lacks) || found->cause;
-    for (size_t i = found->line; !named && i < lines->n; i++) { /* what was cut from the text */
+    named = named || show_cut(found, lines, outcome);
+    for (size_t i = found->line; !named && found->strength == A_REPORT && i < lines->n; i++) { /* what was cut from the text */
         named = cli_cause_words(lines->at[i], &outcome->cause, &outcome->lacks);
-        if (found->strength != A_REPORT || !ends_with_colon(lines->at[i]))
+        if (!ends_with_colon(lines->at[i]))
             break;
     }
     if (found->strength == A_REPORT && (!named || outcome->lacks) && is_overruled(&later, found, lines)) {
@@ -1419,10 +1462,11 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         outcome->lacks = false;
         cli_cause_words(found->what, &outcome->cause, &outcome->lacks);
     } else if (!named || outcome->cause == LINEAGE_CAUSE_DISK) {
-        look_around(found, lines, outcome);
+        look_below(found, lines, outcome);
     }
     if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
         (outcome->exit_status == 127 && strstr(found->what, "No such file")) ||
+        (begins(found->what, "slurmstepd: error: execve(): ") && strstr(found->what, "No such file")) ||
         (outcome->exit_status == 126 && strstr(found->what, "ermission denied"))) {
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
@@ -1494,6 +1538,8 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
         outcome->reports_error = found.dies;
         outcome->last_words = found.dies && (is_last(&found, &lines[1]) || gives_up(&found, &lines[1]));
         judge(outcome, &found, &lines[1]);
+    } else if (find_killed(&found, &lines[0])) {
+        snprintf(outcome->evidence, sizeof outcome->evidence, "%s", found.what);
     }
 
 done:

@@ -5,7 +5,8 @@
 
 #include "cli.h"
 
-/* The words by which programs and libraries of many languages say what ended them. Case does not count, and # is a number. */
+/* The words by which programs and libraries of many languages say what ended them. Case does not count, # is a number, and a line end the
+ * end of the text. */
 static const struct {
     enum lineage_cause cause;
     bool lacks; /* the machine lacks it: it says nothing about the settings */
@@ -83,7 +84,6 @@ static const struct {
       "EADDRINUSE",
       "Failed to spawn",
       "executable file not found in $PATH",
-      "slurmstepd: error: execve(): ",
       "did not resolve to an alias", /* Podman's name of an image */
       "could not find pixi.toml",
       "No interpreter found",
@@ -128,7 +128,7 @@ static const struct {
       "OutOfResources",
       "out of memory",
       "bad_alloc",
-      "bad allocation",
+      ": bad allocation\n",
       "allocate memory",
       "OUT_OF_MEMORY",
       "RESOURCE_EXHAUSTED",
@@ -260,19 +260,23 @@ static const struct {
       "nan encountered",
       "found invalid values:",
       "encountered nan"}},
+    {LINEAGE_CAUSE_TIME, false, {"DUE TO TIME LIMIT"}}, /* Slurm: `CANCELLED AT .. DUE TO TIME LIMIT` */
+    {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
     {LINEAGE_CAUSE_TIME,
      false,
-     {"DUE TO TIME LIMIT", "TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU",
-      "CPU time limit", "TERM_RUNLIMIT"}},
-    {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
+     {"TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU", "CPU time limit",
+      "TERM_RUNLIMIT"}},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 
-/* Finds a word, in which # stands for digits. */
+/* Finds a word, in which # stands for digits, and a line end for the end of the text. */
 static const char *find_word(const char *text, const char *word)
 {
     char first[64];
-    size_t n = strcspn(word, "#");
+    size_t n = strcspn(word, "#\n");
+    const size_t length = strlen(text);
+    if (word[n] == '\n')
+        return length >= n && strncasecmp(text + length - n, word, n) == 0 ? text + length - n : NULL;
     if (!word[n])
         return strcasestr(text, word);
     snprintf(first, sizeof first, "%.*s", (int)n, word);

@@ -359,18 +359,36 @@ new of-mlflow lower
 run import -C of-mlflow nested.csv --metric val_loss
 must_have out '2 runs imported: 1 keep, 1 harness_abort'
 must_have out '1 runs are left out, because they only group other runs'
-printf '"Name","State","Sweep","lr","_runtime","_step","_timestamp","val_loss"\n"a","finished","s","0.1","118","2","1763632800","0.5"\n' >sweep.csv
+printf 'tags.mlflow.parentRunId,experiment_id,run_id,status,artifact_uri,metrics.val_loss,params.lr\nb2,1,a1,FINISHED,/a,0.25,0.1\n,1,b2,FINISHED,/a,,\n' >turned.csv
+new turned lower
+run import -C turned turned.csv
+must_have out '1 runs imported: 1 keep'
+must_have out '1 runs are left out, because they only group other runs'
+printf '"Name","State","Sweep","lr","_runtime","_step","_timestamp","_wandb.runtime","val_loss"\n"a","finished","s","0.1","118","2","1763632800","9","0.5"\n' >sweep.csv
 new of-wandb lower
 run import -C of-wandb sweep.csv --metric val_loss
 must_equal 'parameters: lr' "$(grep parameters out)" 'settings of W&B'
+must_have out '_runtime, _timestamp, _wandb.runtime, _step'
+printf 'ID,_step,lr,val_loss\na,1,0.1,0.5\na,2,0.1,0.4\nb,1,0.2,0.6\nb,2,0.2,0.3\n' >steps.csv
+new of-steps lower
+run import -C of-steps steps.csv --metric val_loss
+must_have out '_step rises: 4 lines are 2 runs'
+must_equal 'parameters: lr' "$(grep parameters out)" 'settings of steps'
+printf 'lr,_step,val_loss\n0.1,1,0.5\n0.1,2,0.4\n' >steps.csv
+must_fail 2 'steps of one training' import -C of-steps steps.csv --metric val_loss
 printf '[{"parameter": {"lr": 0.1}, "value": "0.4", "trialJobId": "hx1"}, {"parameter": {"lr": 0.01}, "value": "0.3", "trialJobId": "hx2"}]' >nni.json
 printf 'lr,reward,trialJobId\n0.1,0.4,hx1\n0.01,0.3,hx2\n' >nni.csv
-for file in nni.json nni.csv; do
+printf '[{"parameter": {"lr": 0.1}, "value": {"default": 0.4, "loss": 3}, "trialJobId": "hx1"}, {"parameter": {"lr": 0.01}, "value": {"default": 0.3, "loss": 4}, "trialJobId": "hx2"}]' >nni-object.json
+printf '[{"parameter": {"lr": 0.1}, "value": "{\\"default\\": 0.4, \\"loss\\": 3}", "trialJobId": "hx1"}, {"parameter": {"lr": 0.01}, "value": "{\\"default\\": 0.3, \\"loss\\": 4}", "trialJobId": "hx2"}]' >nni-text.json
+for file in nni.json nni.csv nni-object.json nni-text.json; do
     new "of-$file" lower
-    run import -C "of-$file" "$file"
+    case $file in nni-*) run import -C "of-$file" "$file" --metric default ;; *) run import -C "of-$file" "$file" ;; esac
     must_have out '2 runs imported: 2 keep'
     must_equal 'parameters: lr' "$(grep parameters out)" 'settings of NNI'
 done
+printf 'lr,default,loss,trialJobId\n0.1,0.4,3,hx1\n' >nni-named.csv
+must_fail 2 'no column is `reward`' import -C of-nni.csv nni-named.csv --metric default
+must_fail 2 'no column is `reward`' import -C of-nni.csv nni-named.csv --map default=metric
 
 # ---- nothing is decided silently ----
 cat >named.json <<'END'

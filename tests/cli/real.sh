@@ -116,18 +116,19 @@ gives val_loss 0.43 '' <markdown
 gives acc 0.9 '' <markdown
 printf '\tval_loss\tacc\n0\t0.5\t0.8\n1\t0.43\t0.9\n' | gives acc 0.9 ''
 printf '    |    MAE |   RMSE |\n--- + ------ + ------ +\nMF  | 1.6221 | 1.7064 |\nBPR | 2.1422 | 2.3699 |\n' | gives RMSE 1.7064 'rows with different labels'
-# The last cells of a row may be empty.
-for table in '| epoch | loss | acc | note |\n|---|---|---|---|\n| 1 | 0.5 | 0.8 | best |\n| 2 | 0.4 | 0.9 |  |\n' 'epoch,loss,acc,note\n1,0.5,0.8,best\n2,0.4,0.9,\n' \
-    'epoch\tloss\tacc\tnote\tby\n1\t0.5\t0.8\tbest\tx\n2\t0.4\t0.9\t\t\n' '│ epoch │ loss │ acc │ note │ by │\n│ 1 │ 0.5 │ 0.8 │ x │ y │\n│ 2 │ 0.4 │ 0.9 │   │   │\n' \
-    '|    | loss | acc | note |\n| 1 | 0.5 | 0.8 | best |\n| 2 | 0.4 | 0.9 |   |\n' ' | loss | acc | note\n1 | 0.5 | 0.8 | best\n2 | 0.4 | 0.9 |\n' \
-    '\tloss\tacc\tnote\n1\t0.5\t0.8\tbest\n2\t0.4\t0.9\t\n' 'loss\tacc\t\n0.5\t0.8\n0.4\t0.9\n' 'loss,acc,,\n0.5,0.8,,\n0.4,0.9,,\n'; do
+# A row with fewer cells than names may be the rest of a wrapped cell, or of another table: it is none.
+for table in '| loss | acc |\n| 0.5 | 0.9 |\n| 3 epochs | |\n' '| loss | acc |\n| 0.5 | 0.9 |\n| 0.1 | |\n' 'loss,acc,note\n0.5,0.9,x\n7,,\n' \
+    '| epoch | loss | acc |\n| 1 | 0.5 | 0.9 |\n| layer | params |  |\n| 1 | 300 | |\n' 'epoch\tloss\tacc\n1\t0.5\t0.9\nlayer\tparams\t\n1\t300\t\n' \
+    '| epoch | loss | acc |\n| 1 | 0.5 | 0.9 |\n## layers\n| layer | params |  |\n| 1 | 300 | |\n' '|     loss |      acc |\n0.5 | 0.9 |\n'; do
     printf "$table" >table
-    gives loss 0.4 '' <table
-    gives acc 0.9 '' <table
+    gives loss 0.5 '' <table
 done
-printf '|    | loss | acc | note |\n| a | 0.5 | 0.4 |   |\n' | gives note '' ''
+printf 'loss, acc\n0.5,\n0.9,\n' | gives loss '' ''
 # A number in front of a = is the name of the next one: fio 3.33.
 printf '  lat (msec)   : 10=0.10%%\n' | gives lat '' 'looked for `lat`'
+for line in '==========loss: 0.25==========' '===loss=0.25===' 'loss: 0.25==best' 'loss=0.25=>lr=0.1' 'loss: 0.25=====>....] 30%%'; do
+    printf "$line\n" | gives loss 0.25 ''
+done
 # A remark behind the row is none.
 printf '    loss\tacc\n0.5\t0.4\tbest\n' | gives loss '' ''
 printf '        loss | acc\n0.5 | 0.4 | saved\n' | gives loss '' ''
