@@ -59,7 +59,7 @@ static bool keep(const struct lineage_store *store, const char *exp_id, json_t *
     return kept;
 }
 
-/* What is no regular file could hang, or lead elsewhere. */
+/* Anything but a regular file could hang, or lead elsewhere. */
 static int open_runs(const struct lineage_store *store, int flags)
 {
     struct lineage_error err;
