@@ -109,12 +109,16 @@ static bool wrong_type(const char *key, const char *wanted)
     return cli_refuse("append: %s in the JSON is not %s", key, wanted);
 }
 
-/* Refuses a text that spells a number, such as "0.3", because a query by range would not find it. */
+/* Refuses a text that spells a number, such as "0.3", because a query by range would not find it. An integer that is a text is taken as
+ * rows have it. */
 static bool is_text(const json_t *value)
 {
-    const char *text = json_string_value(value);
+    char own[LINEAGE_PARAM_TEXT_MAX + 1];
+    const char *text = json_string_value(value), *rest = text;
     double number;
-    return text && strlen(text) == json_string_length(value) && !lineage_number_parse(&number, text, strlen(text));
+    return text && strlen(text) == json_string_length(value) &&
+           (!lineage_number_parse(&number, text, strlen(text)) ||
+            (lineage_param_is_text(text) && lineage_param_text_next(own, &rest) && strcmp(own, text) == 0));
 }
 
 /* The request keeps the text. */
@@ -342,7 +346,11 @@ static bool parse_next(struct append_request *request)
 bool append_take_json(struct append_request *request, const char *path)
 {
     request->path = path;
-    request->text = cli_read_all(path, &request->length);
+    char *raw = cli_read_all(path, &request->length);
+    request->text = raw ? cli_json_quoted(raw, &request->length, false) : NULL;
+    if (raw && !request->text)
+        cli_no_memory();
+    free(raw);
     return request->text && parse_next(request) && take_object(request);
 }
 

@@ -50,8 +50,9 @@ static json_t *edit(const json_t *proposal, char *const *texts)
         if (!params)
             json_object_set_new(edited, "params", params = json_object());
         json_object_setn_new(params, *texts, (size_t)(equals - *texts),
-                             lineage_number_parse(&value, equals + 1, strlen(equals + 1)) ? cli_json_setting(value)
-                                                                                          : cli_json_text(equals + 1));
+                             !lineage_param_is_text(equals + 1) && lineage_number_parse(&value, equals + 1, strlen(equals + 1))
+                                 ? cli_json_setting(value)
+                                 : cli_json_text(equals + 1));
     }
     if (edited && *cli_json_member(edited, "hypothesis"))
         json_object_set_new(edited, "hypothesis",

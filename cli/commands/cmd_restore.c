@@ -1,18 +1,29 @@
 /* cmd_restore.c: `lineage restore`: puts back rows that are gone, or a record that was moved aside as torn. */
 
 #include "run/code_ref.h"
+#include "run/provenance_read.h"
 
-/* The code of trials whose files went together with their rows is still in the refs of the repository. */
-static size_t restore_code(struct lineage_store *store)
+enum { IDS_NAMED = 8 };
+
+/* The code of trials whose files went together with their rows is still in the refs of the repository. Writes the ids of trials that have
+ * no command, which were run elsewhere, or not by `run`, into `without`. */
+static size_t restore_code(struct lineage_store *store, char *without, size_t room)
 {
     const struct lineage_query every = {0};
     struct lineage_cursor *cursor;
     struct lineage_trial trial = {0};
-    size_t n = 0;
+    char path[PATH_MAX];
+    size_t n = 0, length = 0, n_without = 0;
+    *without = '\0';
     if (lineage_query_open(&cursor, store, &every, NULL) != LINEAGE_OK)
         return 0;
-    for (; lineage_cursor_next(cursor, &trial, NULL) == LINEAGE_OK; lineage_trial_release(&trial))
+    for (; lineage_cursor_next(cursor, &trial, NULL) == LINEAGE_OK; lineage_trial_release(&trial)) {
+        if (!provenance_path(path, store, trial.exp_id) && n_without++ < IDS_NAMED)
+            length += (size_t)snprintf(without + length, room - length, "%s%.60s", length ? ", " : "", trial.exp_id);
         n += code_ref_restore(store, &trial);
+    }
+    if (n_without > IDS_NAMED)
+        snprintf(without + length, room - length, " and %zu more", n_without - IDS_NAMED);
     lineage_cursor_close(cursor);
     return n;
 }
@@ -20,6 +31,7 @@ static size_t restore_code(struct lineage_store *store)
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_error err;
+    char without[IDS_NAMED * 64 + 32] = "";
     size_t n;
     cli_deliver_waiting(session->store);
     n = *(size_t *)context;
@@ -27,11 +39,13 @@ static int work(struct cli_session *session, void *context)
         lineage_restore(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &n, &err) != LINEAGE_OK)
         return cli_fail(&err);
     size_t runs = session->args.n_positional ? 0 : code_ref_restore_runs(session->store);
-    size_t code = session->args.n_positional ? 0 : restore_code(session->store);
+    size_t code = session->args.n_positional ? 0 : restore_code(session->store, without, sizeof without);
     printf("%zu row%s put back\n", n, n == 1 ? "" : "s");
     if (runs)
         printf("the command%s of %zu trial%s put back; logs, telemetry and snapshots are not repeated\n", runs == 1 ? "" : "s",
                runs, runs == 1 ? "" : "s");
+    if (runs && *without)
+        printf("no command is repeated of %s\n", without);
     if (code)
         printf("the code of %zu trial%s found in refs of the repository\n", code, code == 1 ? "" : "s");
     return CLI_OK;

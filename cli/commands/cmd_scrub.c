@@ -3,7 +3,7 @@
 
 #include <lineage/redact.h>
 
-#include "run/code_ref.h"
+#include "cli.h"
 #include "support/running_files.h"
 
 struct scrub_options {
@@ -61,7 +61,6 @@ static int work(struct cli_session *session, void *context)
     free(secret);
     if (status != LINEAGE_OK)
         return cli_fail(&err);
-    code_ref_repeat(session->store);
     printf("%zu row%s and %zu file%s redacted, %zu place%s in all\n", done.rows, done.rows == 1 ? "" : "s", done.files,
            done.files == 1 ? "" : "s", done.places, done.places == 1 ? "" : "s");
     if (o->any_running)

@@ -124,6 +124,13 @@ bool repository_is_mute(char top[PATH_MAX], const char *dir)
     return true;
 }
 
+bool repository_has_no_files(const char *dir)
+{
+    char answer[8];
+    static const char *const inside[] = {"rev-parse", "--is-inside-git-dir", NULL};
+    return repository_ask(answer, sizeof answer, dir, inside) && strcmp(answer, "true") == 0;
+}
+
 /* --end-of-options, because the name may come from a file that anybody can edit. */
 bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name)
 {

@@ -36,6 +36,9 @@ bool repository_find(struct repository *r, const char *dir);
  * that a container has mounted, it is damaged, or there is no git. */
 bool repository_is_mute(char top[PATH_MAX], const char *dir);
 
+/* Whether dir is in the files of git itself: in .git, or in a repository without a work tree. */
+bool repository_has_no_files(const char *dir);
+
 /* Writes the first line that git prints in dir. The command must not start a program that a configuration names. Returns false if git
  * fails, prints nothing, or if the line does not fit. */
 bool repository_ask(char *out, size_t size, const char *dir, const char *const *words);

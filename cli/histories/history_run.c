@@ -82,57 +82,10 @@ void history_set_direction(json_t *history, const char *metric, bool maximize)
 
 /* ---- JSON that Python writes ---- */
 
-/* Whether the n bytes are an integer of JSON that jansson refuses, such as a seed of 64 bits. */
-static bool is_long_integer(const char *at, size_t n)
-{
-    const size_t sign = *at == '-';
-    if (n < sign + 19 || at[sign] == '0' || sign + strspn(at + sign, "0123456789") != n)
-        return false;
-    errno = 0;
-    strtoll(at, NULL, 10);
-    return errno == ERANGE;
-}
-
-/* Python's json writes NaN and infinities as bare words, which are not JSON: they become texts, as W&B itself writes them. So do
- * integers of more than 64 bits. */
-char *history_json_quoted(const char *text, size_t *length)
-{
-    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
-    char *out = malloc(2 * *length + 3);
-    size_t n = 0, word;
-    bool in_text = false;
-    for (const char *at = text, *end = text + *length; out && at < end; at++) {
-        for (word = 0; !in_text && word < 3; word++)
-            if ((size_t)(end - at) >= strlen(words[word]) && strncmp(at, words[word], strlen(words[word])) == 0)
-                break;
-        if (!in_text && word < 3) {
-            n += (size_t)sprintf(out + n, "\"%s\"", words[word]);
-            at += strlen(words[word]) - 1;
-            continue;
-        }
-        /* A number is looked at as a whole, because the digits behind its point are not an integer. */
-        const size_t digits = in_text ? 0 : strspn(at, "+-.0123456789eE");
-        if (digits > 0) {
-            const char *quote = is_long_integer(at, digits) ? "\"" : "";
-            n += (size_t)sprintf(out + n, "%s%.*s%s", quote, (int)digits, at, quote);
-            at += digits - 1;
-            continue;
-        }
-        if (in_text && *at == '\\' && at + 1 < end)
-            out[n++] = *at++;
-        else if (*at == '"')
-            in_text = !in_text;
-        out[n++] = *at;
-    }
-    if (out)
-        out[ *length = n] = '\0';
-    return out;
-}
-
 json_t *history_json(const char *text)
 {
     size_t length = strlen(text);
-    char *quoted = history_json_quoted(text, &length);
+    char *quoted = cli_json_quoted(text, &length, true);
     json_t *value = quoted ? json_loadb(quoted, length, JSON_DECODE_ANY, NULL) : NULL;
     free(quoted);
     return value;
@@ -144,7 +97,7 @@ bool history_number(double *number, const json_t *value)
     if (json_is_number(value))
         return *number = json_number_value(value), true;
     return text && lineage_number_parse(number, text, strlen(text)) &&
-           (!isfinite(*number) || is_long_integer(text, strlen(text)));
+           (!isfinite(*number) || lineage_param_is_text(text)); /* an integer that cli_json_quoted has quoted */
 }
 
 /* ---- settings and metrics ---- */
@@ -187,12 +140,16 @@ void history_add_param(json_t *run, const char *name, json_t *value)
 
 void history_add_param_text(json_t *run, const char *name, const char *text)
 {
+    char own[LINEAGE_PARAM_TEXT_MAX + 1];
     double number;
     json_t *params = json_object_get(run, "params");
-    if (lineage_number_parse(&number, text, strlen(text)) && isfinite(number) && !lineage_param_is_text(text))
+    const char *rest = text;
+    if (!lineage_number_parse(&number, text, strlen(text)) || !isfinite(number))
+        history_set_text(params, name, text);
+    else if (!lineage_param_is_text(text))
         json_object_set_new(params, name, json_real(number));
     else
-        history_set_text(params, name, text);
+        history_set_text(params, name, lineage_param_text_next(own, &rest) ? own : text);
 }
 
 void history_set_metric(json_t *run, const char *name, double value)
@@ -428,7 +385,7 @@ bool history_each_value(const char *path, bool (*take)(void *context, json_t *va
 {
     size_t length, at = 0, line = 1;
     json_error_t error = {.line = 0};
-    char *raw = history_file_text(path, FILE_BYTES, &length, why), *text = raw ? history_json_quoted(raw, &length) : NULL;
+    char *raw = history_file_text(path, FILE_BYTES, &length, why), *text = raw ? cli_json_quoted(raw, &length, true) : NULL;
     bool good = text != NULL || (raw && history_fail(why, "out of memory"));
     free(raw);
     while (good && at + strspn(text + at, " \t\r\n") < length) {

@@ -64,9 +64,6 @@ void history_leave_out(json_t *history, const char *reason);
 /* Sets which value of a metric is better ("maximize" or "minimize"), as the tool recorded it. */
 void history_set_direction(json_t *history, const char *metric, bool maximize);
 
-/* A copy of the text (free), of *length bytes, in which the bare words NaN, Infinity and -Infinity, as Python's json writes them,
- * and integers of more than 64 bits are quoted; NULL if out of memory. */
-char *history_json_quoted(const char *text, size_t *length);
 json_t *history_json(const char *text); /* any value; NULL if the text is not JSON */
 
 /* Reads a number, or one of those words and integers as a text. Returns false for anything else. */

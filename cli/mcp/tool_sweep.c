@@ -57,7 +57,7 @@ static bool take_value(struct axis_value *value, const char **text)
 {
     size_t n = strcspn(*text, ",");
     value->text = NULL;
-    if (lineage_number_parse(&value->number, *text, n)) {
+    if (!lineage_param_is_text(*text) && lineage_number_parse(&value->number, *text, n)) {
         *text += n + ((*text)[n] == ',');
         return true;
     }

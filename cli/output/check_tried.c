@@ -11,6 +11,9 @@ static bool meets(const struct lineage_trial *trial, const struct lineage_condit
 {
     const struct lineage_param *param = lineage_trial_find_param(trial, condition->name);
     const struct lineage_range *range = &condition->range;
+    double wide;
+    if (param && !param->text && condition->n_texts == 1 && lineage_param_is_text(condition->texts[0]))
+        return lineage_number_parse(&wide, condition->texts[0], strlen(condition->texts[0])) && param->value == wide;
     if (!param || !param->text != !condition->n_texts)
         return false;
     for (size_t i = 0; i < condition->n_texts; i++)

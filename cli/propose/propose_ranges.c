@@ -60,7 +60,7 @@ static bool read_choices(struct propose_space *space, struct propose_range *rang
         char word[LINEAGE_PARAM_TEXT_MAX + 1];
         struct propose_choice choice = {.value = NAN};
         size_t n = strcspn(rest, ",");
-        if (lineage_number_parse(&choice.value, rest, n))
+        if (!lineage_param_is_text(rest) && lineage_number_parse(&choice.value, rest, n))
             rest += n + (rest[n] == ',');
         else if (lineage_param_text_next(word, &rest))
             choice.text = word;
@@ -110,9 +110,10 @@ static bool check_ends(const struct propose_range *range, char *why)
         return refuse(why, "%.80s: a log range begins above 0", range->name);
     if (range->scale == PROPOSE_LOG_INTEGER && range->low < 1)
         return refuse(why, "%.80s: a log-integer range begins at 1 or above", range->name);
-    if (whole &&
-        (range->low != floor(range->low) || range->high != floor(range->high) || fmax(-range->low, range->high) > whole_max))
+    if (whole && (range->low != floor(range->low) || range->high != floor(range->high)))
         return refuse(why, "%.80s: both ends must be whole numbers", range->name);
+    if (whole && fmax(-range->low, range->high) > whole_max)
+        return refuse(why, "%.80s: whole numbers of a range end at 2^53; list wider ones, VALUE,VALUE", range->name);
     return true;
 }
 
@@ -221,16 +222,25 @@ bool propose_space_add(struct propose_space *space, const char *name, const char
     return true;
 }
 
+static bool add_json(struct propose_space *space, struct propose_range *range, const json_t *value, char *why)
+{
+    json_t *wide = cli_json_is_wide(value) ? cli_json_spelled(value) : NULL;
+    const struct propose_choice choice = {json_number_value(value), json_string_value(wide ? wide : value)};
+    bool added = add_choice(space, range, choice, why);
+    json_decref(wide);
+    return added;
+}
+
 /* A single number is a list with one value: the parameter is fixed. */
 static bool read_list(struct propose_space *space, struct propose_range *range, const json_t *list, char *why)
 {
     if (json_is_number(list))
-        return add_choice(space, range, (struct propose_choice){.value = json_number_value(list)}, why);
+        return add_json(space, range, list, why);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *value = json_array_get(list, i);
         if (!json_is_number(value) && !json_is_string(value))
             return refuse(why, "%.80s: value %zu is neither a number nor a text", range->name, i + 1);
-        if (!add_choice(space, range, (struct propose_choice){json_number_value(value), json_string_value(value)}, why))
+        if (!add_json(space, range, value, why))
             return false;
     }
     return range->n_choices > 0 || refuse(why, "%.80s: nothing to choose from", range->name);
@@ -322,7 +332,7 @@ static bool link_values(struct propose_space *space, struct propose_condition *c
         struct lineage_param param = {.value = NAN};
         double value;
         size_t n = strcspn(text, ",");
-        if (lineage_number_parse(&param.value, text, n))
+        if (!lineage_param_is_text(text) && lineage_number_parse(&param.value, text, n))
             text += n + (text[n] == ',');
         else if (lineage_param_text_next(word, &text))
             param.text = word;
@@ -410,8 +420,12 @@ bool propose_value_of(double *value, const struct propose_range *range, const st
 
 bool propose_value_of_json(double *value, const struct propose_range *range, const json_t *json)
 {
-    const struct lineage_param param = {NULL, json_is_number(json) ? json_number_value(json) : NAN, json_string_value(json)};
-    return propose_value_of(value, range, &param);
+    json_t *wide = cli_json_is_wide(json) ? cli_json_spelled(json) : NULL;
+    const struct lineage_param param = {NULL, json_is_number(json) ? json_number_value(json) : NAN,
+                                        json_string_value(wide ? wide : json)};
+    bool found = propose_value_of(value, range, &param);
+    json_decref(wide);
+    return found;
 }
 
 bool propose_complete(const struct propose_space *space, double *x, const bool *has)

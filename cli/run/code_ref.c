@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <lineage/notes.h>
 #include <lineage/render.h>
 
 #include "git/commit_diff.h"
@@ -58,51 +59,53 @@ static bool keep(const struct lineage_store *store, const char *exp_id, json_t *
     return kept;
 }
 
-/* The line ends of both sides keep a line apart from one that a kill has cut. */
-static void repeat(const struct lineage_store *store, const char *exp_id, json_t *run)
+/* Anything but a regular file could hang, or lead elsewhere. */
+static int open_runs(const struct lineage_store *store, int flags)
 {
     struct lineage_error err;
-    char *path = NULL, *text = NULL;
-    trial_place_forget(json_object_get(run, "git"));
-    json_t *line = run ? json_pack("{s:o, s:O}", "exp_id", cli_json_text(exp_id), "run", run) : NULL;
-    size_t length = 0;
-    char *object = line ? cli_json_compact(line, &length) : NULL;
-    json_decref(line);
-    if (object && (text = malloc(length + 3)))
-        snprintf(text, length + 3, "\n%s\n", object);
-    if (text && lineage_store_path(&path, store, LINEAGE_PLACE_REPEATED_RUNS, &err) == LINEAGE_OK) {
-        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            (void)cli_write_all(fd, text, strlen(text)); /* as the repeated rows, it is a help */
-        cli_close(fd);
-    }
+    struct stat st;
+    char *path = NULL;
+    int fd = lineage_store_path(&path, store, LINEAGE_PLACE_REPEATED_RUNS, &err) == LINEAGE_OK
+                 ? open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)
+                 : -1;
     lineage_free(path);
-    free(text);
-    free(object);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    cli_close(fd);
+    return -1;
 }
 
-void code_ref_keep(const struct lineage_store *store, const char *exp_id)
+/* The line ends of both sides keep a line apart from one that a kill has cut. */
+static void repeat(struct lineage_store *store, const char *exp_id, json_t *run)
+{
+    struct lineage_trial trial = {0};
+    struct lineage_error err;
+    char *text = NULL;
+    if (!run || lineage_find(store, exp_id, &trial, &err) != LINEAGE_OK)
+        return;
+    trial_place_forget(json_object_get(run, "git"));
+    json_t *line =
+        json_pack("{s:o, s:o, s:O}", "exp_id", cli_json_text(exp_id), "timestamp", cli_json_text(trial.timestamp), "run", run);
+    size_t length = 0;
+    char *object = line ? cli_json_compact(line, &length) : NULL;
+    int fd = object && (text = malloc(length + 3)) ? open_runs(store, O_WRONLY | O_APPEND | O_CREAT) : -1;
+    if (fd >= 0)
+        (void)cli_write_all(fd, text,
+                            (size_t)snprintf(text, length + 3, "\n%s\n", object)); /* as the repeated rows, it is a help */
+    cli_close(fd);
+    free(text);
+    free(object);
+    json_decref(line);
+    lineage_trial_release(&trial);
+}
+
+void code_ref_keep(struct lineage_store *store, const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
     if (json_object_get(git, "running"))
         keep(store, exp_id, run, git);
     repeat(store, exp_id, run);
     json_decref(run);
-}
-
-void code_ref_repeat(struct lineage_store *store)
-{
-    const struct lineage_query every = {0};
-    struct lineage_cursor *cursor;
-    struct lineage_trial trial = {0};
-    if (lineage_query_open(&cursor, store, &every, NULL) != LINEAGE_OK)
-        return;
-    for (; lineage_cursor_next(cursor, &trial, NULL) == LINEAGE_OK; lineage_trial_release(&trial)) {
-        json_t *run = provenance_load(store, trial.exp_id);
-        repeat(store, trial.exp_id, run);
-        json_decref(run);
-    }
-    lineage_cursor_close(cursor);
 }
 
 void code_ref_drop(const json_t *git)
@@ -145,6 +148,23 @@ static bool write_anew(const struct lineage_store *store, const char *exp_id, co
     return made;
 }
 
+/* Whether the row is of that run: ids come again in other stores, and after rows were given up. */
+static bool is_run_of(const json_t *line, const struct lineage_trial *trial)
+{
+    const json_t *run = json_object_get(line, "run"), *git = json_object_get(run, "git");
+    const char *name, *code = cli_json_member(git, json_object_get(git, "code") ? "code" : "commit");
+    json_t *value;
+    struct lineage_commit_note note;
+    bool same = trial->timestamp && strcmp(cli_json_member(line, "timestamp"), trial->timestamp) == 0;
+    json_object_foreach(json_object_get(run, "params"), name, value) {
+        const struct lineage_param *param = lineage_trial_find_param(trial, lineage_param_canonical(name));
+        same = same && param &&
+               (param->text ? json_is_string(value) && strcmp(json_string_value(value), param->text) == 0
+                            : json_is_number(value) && json_number_value(value) == param->value);
+    }
+    return same && (!lineage_commit_note_parse(&note, trial->notes) || strncmp(code, note.commit, strlen(note.commit)) == 0);
+}
+
 static bool restore_line(struct lineage_store *store, const json_t *line)
 {
     struct lineage_trial trial = {0};
@@ -153,17 +173,17 @@ static bool restore_line(struct lineage_store *store, const json_t *line)
     const char *id = cli_json_member(line, "exp_id");
     const json_t *run = json_object_get(line, "run");
     bool made = *id && *id != '.' && !strchr(id, '/') && json_is_object(run) && !provenance_path(path, store, id) &&
-                lineage_find(store, id, &trial, &err) == LINEAGE_OK && write_anew(store, id, run);
+                lineage_find(store, id, &trial, &err) == LINEAGE_OK && is_run_of(line, &trial) && write_anew(store, id, run);
     lineage_trial_release(&trial);
     return made;
 }
 
 size_t code_ref_restore_runs(struct lineage_store *store)
 {
-    struct lineage_error err;
-    char *path = NULL, *text = NULL;
+    char *text = NULL;
     size_t size = 0, n = 0;
-    FILE *in = lineage_store_path(&path, store, LINEAGE_PLACE_REPEATED_RUNS, &err) == LINEAGE_OK ? fopen(path, "re") : NULL;
+    int fd = open_runs(store, O_RDONLY);
+    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
     while (in && getline(&text, &size, in) > 0) {
         json_t *line = *text == '{' ? json_loads(text, 0, NULL) : NULL;
         n += line && restore_line(store, line);
@@ -171,8 +191,9 @@ size_t code_ref_restore_runs(struct lineage_store *store)
     }
     if (in)
         fclose(in);
+    else
+        cli_close(fd);
     free(text);
-    lineage_free(path);
     return n;
 }
 

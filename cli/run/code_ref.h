@@ -19,12 +19,9 @@ void code_ref_hold(const json_t *git);
  * trial without a named ref. If the repository cannot be written, prints a message; the trial keeps its row. Repeats run.json in
  * this user's state directory (LINEAGE_PLACE_REPEATED_RUNS), which `git clean` does not take.
  */
-void code_ref_keep(const struct lineage_store *store, const char *exp_id);
+void code_ref_keep(struct lineage_store *store, const char *exp_id);
 
-/* Repeats run.json of every trial, after the repeated ones were removed. */
-void code_ref_repeat(struct lineage_store *store);
-
-/* Writes run.json for each trial whose provenance is gone and whose run.json is repeated. Returns the number of these trials. */
+/* Writes run.json for each trial whose provenance is gone and whose run.json is repeated for that row. Returns the number of these trials. */
 size_t code_ref_restore_runs(struct lineage_store *store);
 
 /* Removes the ref of a trial that got no row. git may be NULL. */

@@ -238,6 +238,8 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
         work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
     if (!git && repository_is_mute(pool, t->dir ? t->dir : "."))
         return json_pack("{s:o}", "left_out", json_sprintf("all of it, as git does not answer for the repository %s", pool));
+    if (!git && repository_has_no_files(t->dir ? t->dir : "."))
+        return json_pack("{s:s}", "left_out", "all of it, as the directory is in the files of git itself, not in a work tree");
     if (git && !t->no_refs)
         code_ref_name(git, workdir);
     if (git)

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
+#include <lineage/notes.h>
 #include <lineage/render.h>
 #include <lineage/text.h>
 
@@ -204,12 +205,14 @@ json_t *cli_json_text(const char *text)
     return string;
 }
 
-/* A semicolon would end the parameter in the row. */
 bool cli_json_is_wide(const json_t *value)
 {
-    return json_is_integer(value) && fabs(json_number_value(value)) >= 0x1p53;
+    char text[LINEAGE_NUMBER_MAX];
+    snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    return json_is_integer(value) && lineage_param_is_text(text);
 }
 
+/* A semicolon would end the parameter in the row. */
 json_t *cli_json_spelled(const json_t *value)
 {
     size_t length = 0;
@@ -311,6 +314,53 @@ char *cli_read_all(const char *path, size_t *length)
     if (in && in != stdin)
         fclose(in);
     return data;
+}
+
+/* Whether the n bytes are an integer of JSON that jansson refuses, such as a seed of 64 bits. */
+static bool is_long_integer(const char *at, size_t n)
+{
+    const size_t sign = *at == '-';
+    if (n < sign + 19 || at[sign] == '0' || sign + strspn(at + sign, "0123456789") != n)
+        return false;
+    errno = 0;
+    strtoll(at, NULL, 10);
+    return errno == ERANGE;
+}
+
+/* Python's json writes NaN and infinities as bare words, which are not JSON: they become texts, as W&B itself writes them. So do
+ * integers of more than 64 bits, which a parameter holds as a text. */
+char *cli_json_quoted(const char *text, size_t *length, bool words)
+{
+    static const char *const bare[] = {"NaN", "Infinity", "-Infinity"};
+    char *out = malloc(2 * *length + 3);
+    size_t n = 0, word;
+    bool in_text = false;
+    for (const char *at = text, *end = text + *length; out && at < end; at++) {
+        for (word = words ? 0 : 3; !in_text && word < 3; word++)
+            if ((size_t)(end - at) >= strlen(bare[word]) && strncmp(at, bare[word], strlen(bare[word])) == 0)
+                break;
+        if (!in_text && word < 3) {
+            n += (size_t)sprintf(out + n, "\"%s\"", bare[word]);
+            at += strlen(bare[word]) - 1;
+            continue;
+        }
+        /* A number is looked at as a whole, because the digits behind its point are not an integer. */
+        const size_t digits = in_text ? 0 : strspn(at, "+-.0123456789eE");
+        if (digits > 0) {
+            const char *quote = is_long_integer(at, digits) ? "\"" : "";
+            n += (size_t)sprintf(out + n, "%s%.*s%s", quote, (int)digits, at, quote);
+            at += digits - 1;
+            continue;
+        }
+        if (in_text && *at == '\\' && at + 1 < end)
+            out[n++] = *at++;
+        else if (*at == '"')
+            in_text = !in_text;
+        out[n++] = *at;
+    }
+    if (out)
+        out[ *length = n] = '\0';
+    return out;
 }
 
 /* Rejects duplicate keys, because nobody can know which of the two values was meant. */

@@ -80,7 +80,8 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_range_parse(struct lin
  * A range of a parameter, a metric, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std.
  * If a parameter and a metric have the same name, the name means the parameter, and `metrics.NAME` means the metric.
  * With n_texts > 0, the value must equal one of the texts, and the name is a parameter, a text column or an extra
- * column. A range without bounds and without texts holds for every trial that has the parameter, number or text. Asking
+ * column; a single integer that parameters hold as a text (lineage_param_is_text) is also the number that it is rounded to. A range
+ * without bounds and without texts holds for every trial that has the parameter, number or text. Asking
  * for texts of a parameter that has only numbers, or for a range of a parameter that has only texts, returns
  * LINEAGE_EINVAL, because an empty answer would look like "never tried".
  */

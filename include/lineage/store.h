@@ -246,7 +246,7 @@ enum lineage_place {
 };
 
 /* Path of a place in *path (free with lineage_free). It begins with the directory that was given to open, except for
- * LINEAGE_PLACE_REPEATED_RUNS, which fails with LINEAGE_EINVAL if this user has no state directory. */
+ * LINEAGE_PLACE_REPEATED_RUNS, which fails with LINEAGE_EINVAL if this user has no state directory, or it does not repeat these rows. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_store_path(char **path, const struct lineage_store *store,
                                                                      enum lineage_place place, struct lineage_error *err);
 

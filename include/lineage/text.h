@@ -18,7 +18,8 @@
  * "1e-05", "-0.0", "nan", "inf". Returns out. */
 LINEAGE_API const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value);
 
-/* Like lineage_number_format, for the value of a parameter: a whole number has no ".0", as people and programs write it. */
+/* Like lineage_number_format, for the value of a parameter: a whole number below 2^53 has no ".0", as people and programs
+ * write it. */
 LINEAGE_API const char *lineage_setting_format(char out[LINEAGE_NUMBER_MAX], double value);
 
 /* Reads a number as CPython's float() does: optional ASCII blanks around it, sign, digits with an optional point,

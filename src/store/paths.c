@@ -20,9 +20,9 @@ enum lineage_status lineage_store_path(char **path, const struct lineage_store *
     struct buf text = {0};
     *path = NULL;
     if (place == LINEAGE_PLACE_REPEATED_RUNS) {
-        if (!acknowledged_path(&text, store->dir, PLACE_REPEATED_RUNS)) {
+        if (!acknowledged_runs(&text, store)) {
             buf_release(&text);
-            return store_fail(err, LINEAGE_EINVAL, "neither XDG_STATE_HOME nor HOME is an absolute path");
+            return store_fail(err, LINEAGE_EINVAL, "this user's state directory does not repeat the rows of %s", store->dir);
         }
         *path = text.data;
         return LINEAGE_OK;

@@ -468,6 +468,51 @@ run rerun -q -C runs "$id"
 must_exit 0
 cd ..
 
+# ---- what is repeated follows a move, gives no trial the command of another, and keeps no secret under a former path ----
+mkdir moves && cd moves || exit 3
+XDG_STATE_HOME=$PWD/state
+mkdir p
+must_run init p/runs --direction lower
+must_run run -C p/runs -q -m loss -p x=1 -- sh -c 'echo METRIC loss=1' --token hunter2hunter2
+mv p q
+must_run best -C q/runs
+must_equal '2 0600' "$(find state -name runs.jsonl | wc -l | tr -d ' ') 0$(find state -name runs.jsonl -exec stat -c %a {} + | sort -u)"
+printf hunter2hunter2 | "$LINEAGE" scrub -C q/runs >/dev/null 2>&1
+must_equal '' "$(grep -lr hunter2hunter2 state q)" 'nowhere, under the former path neither'
+mv q p
+rm -r p/runs/provenance
+must_run restore -C p/runs
+must_have out 'the command of 1 trial put back'
+must_lack p/runs/provenance/000/run.json hunter2
+# Accepting that rows are gone gives up no command.
+must_run append -C p/runs --status discard --core-metric 2
+must_run rebuild --digests -C p/runs
+rm -r p/runs/provenance
+must_run restore -C p/runs
+must_have out 'the command of 1 trial put back'
+must_have out 'no command is repeated of 001'
+for store in a b; do
+    must_run init $store --direction lower
+    must_run run -C $store -q -m loss -p name=$store -- sh -c 'echo METRIC loss=1' $store
+done
+mv a c && mv b a && rm -r a/provenance
+must_run restore -C a
+must_equal '' "$(ls a/provenance 2>/dev/null)" 'the place of another store'
+must_run append -C a --status discard --core-metric 2
+must_run restore -C a
+must_equal '' "$(ls a/provenance 2>/dev/null)" 'also once it has rows of both'
+runs=$(dirname "$(grep -l '/moves/a$' state/lineage/acknowledged/*/store)")/runs.jsonl
+rm "$runs" && mkfifo "$runs"
+run restore -C a
+must_exit 0
+run run -C a -q -m loss -- sh -c 'echo METRIC loss=1'
+must_exit 0
+rm "$runs"
+git init -q . && mkdir .git/here
+(cd .git/here && "$LINEAGE" run -C ../../a -q -m loss -- sh -c 'echo METRIC loss=1') >out 2>err
+must_have err 'in the files of git itself'
+cd ..
+
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home
 mkdir -p "$HOME/.local/state"

@@ -177,4 +177,21 @@ must_equal '940 620' "$(json trials.measured) $(json trials.unread)" "y: all row
 must_run suggest -C many --range z=0:1 --format json
 must_equal '0 1560' "$(json trials.measured) $(json trials.unread)" "z: no row declares it"
 
+# An integer of 2^53 or more is one value to choose, as a row holds it, and no end of a range of integers.
+must_run init -C wide
+must_run suggest -C wide --range y=9007199254740991,9007199254740992,9007199254740993 --range 'm=0:1:linear:2 if y=9007199254740993' \
+    --propose grid -n 9 --format json
+for value in 9007199254740991 '"9007199254740992"' '"9007199254740993"'; do
+    must_have out "\"y\": $value"
+done
+must_equal 2 "$(grep -c '"m": [01]' out)" 'only with the wide one'
+printf '{"ranges": {"y": [9007199254740993, 9007199254740992, 7], "z": 9007199254740995}}\n' >wide.json
+must_run suggest wide.json -C wide --propose grid -n 3 --format json
+for value in '"y": "9007199254740993"' '"y": "9007199254740992"' '"y": 7' '"z": "9007199254740995"'; do
+    must_have out "$value"
+done
+must_fail 2 'neither LOW:HIGH nor values' suggest --range y=9007199254740993x
+must_fail 2 'neither LOW:HIGH nor values' suggest --range y=a,9007199254740993:5
+must_fail 2 'end at 2^53; list wider ones' suggest --range x=1:9007199254740994:integer
+
 finish

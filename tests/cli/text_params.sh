@@ -159,4 +159,53 @@ finds '000 001' -C wide --param seed=$wide
 must_fail 1 '' tried -C wide --param seed=9007199254740992
 printf '{"command": ["true"], "metrics": ["loss"], "trials": [{"params": {"x": %s}}]}\n' $wide >wide.json
 must_fail 2 'an object of numbers below 2^53 and texts' night wide.json -C wide
+
+# One integer has one text at every door, however it is spelled and however long it is.
+seed128=302934307671667531413257853548643485645
+must_run init --direction lower -C same
+for lr in 0.1 0.2; do
+    for seed in +9007199254740993 ' 09007199254740995' -9007199254740997 $seed128; do
+        must_run -C same append --status discard --core-metric 1 --param lr=$lr --param "seed=$seed"
+    done
+done
+must_equal "$seed128" "$(tail -n 1 same/results.tsv | sed "s/.*seed='\([0-9]*\)'.*/\1/")"
+finds '000 004' -C same --param seed=9007199254740993
+finds '001 005' -C same --param seed=+9007199254740995
+finds '000 003 004 007' -C same --param "seed=$seed128,9007199254740993"
+must_run -C same compare lr=0.1 lr=0.2 --format json
+must_equal 4 "$(json variants.1.pairs)"
+must_run -C same compare seed=9007199254740993 seed=$seed128 --over lr --format json
+must_equal 2 "$(json variants.1.pairs)"
+must_fail 2 'not a number' append -C same --status discard --core-metric 1 --param seed=9007199254740993x
+must_fail 2 'neither a range nor texts' query -C same --param seed=9007199254740993,5
+
+# Rows of other tools hold the rounded number, and so do columns. They are found as before, beside texts, too.
+must_run init --direction lower -C numbers
+must_run -C numbers append --status discard --core-metric 1 --param seed=42
+run tried -C numbers --param seed=9007199254740993
+must_exit 1
+finds '' -C numbers --param seed=9007199254740993
+must_run -C numbers append --status discard --core-metric 1e18 --notes "flops=1000000000000000000; seed=9007199254740993"
+finds 001 -C numbers --param flops=1000000000000000000
+finds 001 -C numbers --param core_metric=1000000000000000000
+finds 001 -C numbers --param seed=9007199254740993
+must_run -C numbers append --status discard --core-metric 1 --param seed=9007199254740993
+finds '001 002' -C numbers --param seed=9007199254740993
+finds 001 -C numbers --param seed=9007199254740992
+finds '001 002' -C numbers --param seed=9007199254740993 --sort seed
+must_run tried -C numbers --param seed=9007199254740993 --format tsv
+must_equal '001 002' "$(sed 1d out | cut -f1 | paste -sd' ')"
+must_run tried -C numbers --param flops=1000000000000000000
+
+# What the store writes is taken as JSON again: the text, an integer of any length, and a number that was given with a point.
+must_run show 002 -C numbers --format json
+must_have out '"seed": "9007199254740993"'
+printf '{"status": "discard", "core_metric": 1, "params": {"x": "9007199254740993", "y": 18446744073709551615, "z": 1e16, "n": 3}}\n' >one.json
+must_run append -C numbers --json one.json
+must_equal "n=3; x='9007199254740993'; y='18446744073709551615'; z=1e+16" "$(tail -n 1 numbers/results.tsv | cut -f 17 | tr ';' '\n' | sed 's/^ //' | LC_ALL=C sort | paste -sd';' | sed 's/;/; /g')"
+printf '{"status": "discard", "core_metric": 1, "params": {"x": "+9007199254740993"}}\n' >one.json
+must_fail 2 'a text that spells one' append -C numbers --json one.json
+must_run -C numbers append --status discard --core-metric 1 --param x=9007199254740992.0
+must_run show 004 -C numbers --format json
+must_have out '"x": 9007199254740992.0'
 finish

@@ -68,6 +68,12 @@ def test_parameters_come_back_as_typed(store):
     wanted = {"big": 2.0**60, "layers": 12, "lr": 0.0001, "seed": "9007199254740993", "steps": 10}  # a number does not hold this seed
     for row in (store.find("000"), store.query()[0]):
         assert repr(sorted(row["params"].items())) == repr(sorted(wanted.items()))
+    store.append(hypothesis="a neighbour", status="discard", score=0.1, params={"seed": 2**53})
+    for asked in (2**53 + 1, "9007199254740993", ["9007199254740993"]):
+        assert [row["exp_id"] for row in store.query(seed=asked)] == ["000"]
+    assert [row["exp_id"] for row in store.tried(seed=2**53)] == ["001"]
+    back = store.append(hypothesis="read back", status="discard", score=0.1, params={"x": store.query()[1]["params"]["seed"], "y": 2.0**53})
+    assert repr(back["params"]) in ("{'x': '9007199254740992', 'y': 9007199254740992.0}", "{'y': 9007199254740992.0, 'x': '9007199254740992'}")
     assert ids(store.query(seed=2**53 + 1)) == ids(store.tried(seed=2**53 + 1)) == ["000"] and store.query(seed=2**53 + 3) == []
     assert repr(store.sweep("layers", "steps")[0]["steps"]) == "10"
 

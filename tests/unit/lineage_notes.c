@@ -231,6 +231,31 @@ static void a_text_that_notes_contradict_is_refused(void **state)
     arena_release(&arena);
 }
 
+static void wide_integers_are_texts(void **state)
+{
+    static const char *const wide[][2] = {{"9007199254740992", "9007199254740992"},
+                                          {"+9007199254740993", "9007199254740993"},
+                                          {" 9007199254740993 ", "9007199254740993"},
+                                          {"-009007199254740993", "-9007199254740993"},
+                                          {"302934307671667531413257853548643485645", "302934307671667531413257853548643485645"}};
+    static const char *const others[] = {"9007199254740991",  "9007199254740993x",    "9007199254740993.0", "1e16",
+                                         "9007199254740993:", "00000000000000000001", "- 9007199254740993", ""};
+    char text[LINEAGE_PARAM_TEXT_MAX + 1], longest[LINEAGE_PARAM_TEXT_MAX + 2];
+    const char *rest = longest;
+    (void)state;
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        assert_true(lineage_param_is_text(rest = wide[i][0]) && lineage_param_text_next(text, &rest) && !*rest);
+        assert_string_equal(text, wide[i][1]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(lineage_param_is_text(rest = others[i]) || lineage_param_text_next(text, &rest));
+    memset(longest, '9', sizeof longest);
+    longest[LINEAGE_PARAM_TEXT_MAX + 1] = '\0';
+    assert_true(lineage_param_is_text(rest = longest) && !lineage_param_text_next(text, &rest));
+    rest = longest + 1;
+    assert_true(lineage_param_text_next(text, &rest) && strcmp(text, longest + 1) == 0);
+}
+
 static void texts_are_typed_as_a_list(void **state)
 {
     static const char *const wrong[] = {"", "7B", "'a", "'a'b", "a,", ",a", "a;b", "''"};
@@ -426,6 +451,7 @@ int main(void)
                                        cmocka_unit_test(texts_are_composed_and_read_back),
                                        cmocka_unit_test(texts_that_cannot_be_written_are_refused),
                                        cmocka_unit_test(a_text_that_notes_contradict_is_refused),
+                                       cmocka_unit_test(wide_integers_are_texts),
                                        cmocka_unit_test(texts_are_typed_as_a_list),
                                        cmocka_unit_test(clip_scale_may_stand_as_parameters),
                                        cmocka_unit_test(turns_are_whole_numbers),

@@ -69,7 +69,7 @@ def _optional(values: "list[Any]", present: bytes) -> "list[Any]":
 
 def setting(value: float) -> "float | int":
     """A parameter's number: 64 and not 64.0, since a configuration may ask for an integer. All doors print it so."""
-    return int(value) if value.is_integer() and abs(value) < 1e16 else value
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
 
 
 def _named(values: RowValues, n: int, kind: "Callable[[float], float] | None" = None) -> "list[dict[str, Any]]":

@@ -320,6 +320,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_best": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), _err]),
     "lineage_chain_load": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.POINTER(_Chain), _err]),
     "lineage_chain_release": (None, [ctypes.POINTER(_Chain)]),
+    "lineage_param_is_text": (ctypes.c_bool, [ctypes.c_char_p]),
     "lineage_range_parse": (ctypes.c_int, [ctypes.POINTER(_Range), ctypes.c_char_p, _err]),
     "lineage_query_open": (ctypes.c_int, [ctypes.POINTER(_handle), _handle, ctypes.POINTER(_Query), _err]),
     "lineage_query_count": (ctypes.c_int, [ctypes.POINTER(ctypes.c_size_t), _handle, ctypes.POINTER(_Query), _err]),
@@ -475,12 +476,17 @@ def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str
     return flat
 
 
+def _is_text(value: str) -> bool:
+    """Whether a parameter holds what is spelled so as a text, such as an integer of 2^53 or more."""
+    return bool(_lib.lineage_param_is_text(_bytes(value)))
+
+
 def _setting(value: Any) -> "float | str":
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
         value = value.item()  # a scalar of NumPy or PyTorch
     if value is None or isinstance(value, bool):
         return str(value).lower()
-    if not isinstance(value, str) and not (isinstance(value, int) and abs(value) >= 1 << 53):
+    if not isinstance(value, str) and not (isinstance(value, int) and _is_text(f"{value}")):
         with contextlib.suppress(TypeError):
             return _plain("value", value)
         value = value.tolist() if hasattr(value, "tolist") else value
@@ -1330,15 +1336,14 @@ def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
     out = _Condition(name=name.encode())
     if value is None or isinstance(value, bool):
         value = str(value).lower()
-    wide = isinstance(value, int) and abs(value) >= 1 << 53  # a text in the row, as in _setting
     if isinstance(value, (int, float)):
-        value = f"{value}" if wide else (value, value)
+        value = f"{value}" if isinstance(value, int) and _is_text(f"{value}") else (value, value)
     if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
         out.range = _Range(_number(value[0]), _number(value[1]))
         return out
     texts = [value] if isinstance(value, str) else list(value)
-    error = _Error()
-    if len(texts) == 1 and not wide and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(texts[0]), ctypes.byref(error)) == 0:
+    one, error = texts[0] if len(texts) == 1 else "", _Error()
+    if one and not _is_text(one) and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(one), ctypes.byref(error)) == 0:
         return out
     array = (ctypes.c_char_p * len(texts))(*(_bytes(text) for text in texts))
     alive.append(array)

@@ -52,13 +52,6 @@ static bool find_place(struct buf *place, const char *dir)
     return !place->failed;
 }
 
-bool acknowledged_path(struct buf *path, const char *dir, const char *name)
-{
-    if (find_place(path, dir))
-        buf_puts(path, name);
-    return path->length && !path->failed;
-}
-
 static int open_place(const char *dir, bool make)
 {
     struct buf place = {0};
@@ -213,22 +206,65 @@ bool acknowledged_is_gone(struct lineage_store *store, const char *id)
     return gone.is_wanted;
 }
 
-/* Whether the copy in the directory is of a store that is not under its path any more, and the log goes on with its rows. */
-static bool is_of_moved(int place, struct log *log, uint64_t end)
+/* The size of the copy of that name if it is of a store that is not under its path any more, and the log goes on with its rows; else 0. The
+ * rows are looked at first: that is quick where there are thousands of copies. */
+static uint64_t size_of_moved(int all, const char *name, struct log *log, uint64_t end)
 {
     struct buf path = {0};
     struct stat st;
-    bool moved = fs_read_file(place, "store", &path, NULL) == LINEAGE_OK && path.length && !path.failed;
+    buf_printf(&path, "%s/" PLACE_RESULTS, name);
+    int fd = path.failed ? -1 : fs_open(all, path.data, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    const uint64_t size = size_of(fd);
+    int place = size && is_in_step(fd, size, log, end) ? fs_open(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
+    buf_reset(&path);
+    bool moved = place >= 0 && fs_read_file(place, "store", &path, NULL) == LINEAGE_OK && path.length;
     if (moved) {
         buf_puts(&path, "/" PLACE_RESULTS);
         moved = !path.failed && fs_stat(AT_FDCWD, path.data, AT_SYMLINK_NOFOLLOW, &st) != 0 && errno == ENOENT;
     }
-    int fd = moved ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
-    const uint64_t size = size_of(fd);
-    moved = size && is_in_step(fd, size, log, end);
+    fs_close(place);
     fs_close(fd);
     buf_release(&path);
-    return moved;
+    return moved ? size : 0;
+}
+
+void acknowledged_each_moved(struct lineage_store *store, acknowledged_moved_fn *each, void *context)
+{
+    struct log_state now;
+    struct buf place = {0};
+    const char *name;
+    bool local = !log_has_requests(store->log) && find_place(&place, store->dir);
+    if (local && log_look(store->log, &now, NULL) == LINEAGE_OK && now.size) {
+        *strrchr(place.data, '/') = '\0'; /* behind the key */
+        *strrchr(place.data, '/') = '\0';
+        int all = fs_open(AT_FDCWD, place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        DIR *list = all >= 0 ? fs_list(all) : NULL;
+        while (list && (name = fs_next(list))) {
+            const uint64_t size = size_of_moved(dirfd(list), name, store->log, now.size);
+            int one = size ? fs_open(dirfd(list), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
+            if (one >= 0)
+                each(context, one, size);
+            fs_close(one);
+        }
+        if (list)
+            closedir(list);
+    }
+    buf_release(&place);
+}
+
+struct moved {
+    uint64_t size;
+    struct buf runs;
+};
+
+static void take_longest(void *context, int place, uint64_t size)
+{
+    struct moved *moved = context;
+    if (size <= moved->size)
+        return;
+    moved->size = size;
+    buf_reset(&moved->runs);
+    (void)!fs_read_file(place, PLACE_REPEATED_RUNS, &moved->runs, NULL);
 }
 
 /* A store that was moved, alone or with its project, has no copy under its path of now until it gets a row. One is made if the rows are
@@ -237,34 +273,19 @@ static void follow_move(struct lineage_store *store)
 {
     struct log_state now;
     struct stat st;
-    struct buf place = {0}, runs = {0};
-    const char *name;
-    bool moved = false;
-    if (log_has_requests(store->log) || !find_place(&place, store->dir) || fs_stat(AT_FDCWD, place.data, 0, &st) == 0 ||
-        log_look(store->log, &now, NULL) != LINEAGE_OK || !now.size) {
-        buf_release(&place);
-        return;
-    }
-    *strrchr(place.data, '/') = '\0'; /* behind the key */
-    *strrchr(place.data, '/') = '\0';
-    int all = fs_open(AT_FDCWD, place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *list = all >= 0 ? fs_list(all) : NULL;
-    while (list && !moved && (name = fs_next(list))) {
-        int one = fs_open(dirfd(list), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        moved = one >= 0 && is_of_moved(one, store->log, now.size);
-        if (moved)
-            (void)!fs_read_file(one, PLACE_REPEATED_RUNS, &runs, NULL);
-        fs_close(one);
-    }
-    if (list)
-        closedir(list);
-    if (moved)
+    struct buf place = {0};
+    struct moved moved = {.size = 0};
+    if (find_place(&place, store->dir) && fs_stat(AT_FDCWD, place.data, 0, &st) != 0)
+        acknowledged_each_moved(store, take_longest, &moved);
+    if (moved.size && log_look(store->log, &now, NULL) == LINEAGE_OK)
         acknowledged_note(store, &(struct log_ack){.end = now.size});
-    int here = moved && runs.length ? open_place(store->dir, false) : -1;
-    if (here >= 0)
-        (void)fs_replace(here, PLACE_REPEATED_RUNS, runs.data, runs.length, false, NULL);
+    int here = moved.runs.length ? open_place(store->dir, false) : -1;
+    int fd = here >= 0 ? fs_open(here, PLACE_REPEATED_RUNS, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600) : -1;
+    if (fd >= 0)
+        (void)!fs_write_at(fd, moved.runs.data, moved.runs.length, 0);
+    fs_close(fd);
     fs_close(here);
-    buf_release(&runs);
+    buf_release(&moved.runs);
     buf_release(&place);
 }
 
@@ -281,15 +302,34 @@ void acknowledged_tell(struct lineage_store *store)
     buf_release(&ids);
 }
 
-bool acknowledged_settings(struct lineage_store *store, struct buf *text)
+/* The directory of the copy if it is in step with the log, else -1. */
+static int open_in_step(const struct lineage_store *store)
 {
     struct log_state now;
     int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
     int fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
     const uint64_t size = size_of(fd);
-    bool found = size && log_look(store->log, &now, NULL) == LINEAGE_OK && is_in_step(fd, size, store->log, now.size) &&
-                 fs_read_file(place, PLACE_CONFIG, text, NULL) == LINEAGE_OK && text->length;
+    bool in_step = size && log_look(store->log, &now, NULL) == LINEAGE_OK && is_in_step(fd, size, store->log, now.size);
     fs_close(fd);
+    if (in_step)
+        return place;
+    fs_close(place);
+    return -1;
+}
+
+bool acknowledged_runs(struct buf *path, const struct lineage_store *store)
+{
+    int place = open_in_step(store);
+    fs_close(place);
+    if (place >= 0 && find_place(path, store->dir))
+        buf_puts(path, PLACE_REPEATED_RUNS);
+    return path->length && !path->failed;
+}
+
+bool acknowledged_settings(struct lineage_store *store, struct buf *text)
+{
+    int place = open_in_step(store);
+    bool found = place >= 0 && fs_read_file(place, PLACE_CONFIG, text, NULL) == LINEAGE_OK && text->length;
     fs_close(place);
     return found;
 }
@@ -344,9 +384,7 @@ void acknowledged_renew(struct lineage_store *store)
     struct log_state now;
     int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
     if (place >= 0 && log_look(store->log, &now, NULL) == LINEAGE_OK) {
-        /* These may hold the secret that is being redacted. */
-        (void)!fs_unlink(place, PLACE_RESULTS ".before");
-        (void)!fs_unlink(place, PLACE_REPEATED_RUNS);
+        (void)!fs_unlink(place, PLACE_RESULTS ".before"); /* it may hold the secret that is being redacted */
         write_anew(store, place, now.size, false);
         store->log->next_id = 0;
     }
@@ -378,6 +416,12 @@ void acknowledged_lost_release(struct acknowledged_lost *lost)
     buf_release(&lost->results);
     buf_release(&lost->settings);
     buf_release(&lost->place);
+}
+
+int acknowledged_open(struct lineage_store *store, struct buf *path)
+{
+    const bool local = !log_has_requests(store->log);
+    return local && find_place(path, store->dir) ? open_place(store->dir, false) : -1;
 }
 
 void acknowledged_set_aside(const char *dir)

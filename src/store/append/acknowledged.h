@@ -32,8 +32,16 @@ bool acknowledged_settings(struct lineage_store *store, struct buf *text);
 /* Copies the whole log again. Rows that are gone are forgotten. Call it under the claim. */
 void acknowledged_renew(struct lineage_store *store);
 
-/* Appends the path of a file beside the copy. Returns false without a state directory or memory. */
-bool acknowledged_path(struct buf *path, const char *dir, const char *name);
+/* Appends the path of runs.jsonl. Returns false if there is no copy that is in step with the log, as where another store is now. */
+bool acknowledged_runs(struct buf *path, const struct lineage_store *store);
+
+/* Calls each with the directory, and the bytes of rows, of every copy of a store that is not under its path any more if the log goes on
+ * with its rows: the store was there before it was moved, or a copy of it was. */
+typedef void acknowledged_moved_fn(void *context, int place, uint64_t size);
+void acknowledged_each_moved(struct lineage_store *store, acknowledged_moved_fn *each, void *context);
+
+/* Opens the directory of the copy and appends its path, with a slash; -1 if there is none. */
+int acknowledged_open(struct lineage_store *store, struct buf *path);
 
 /* The copy of a store whose directory has neither rows nor settings now. */
 struct acknowledged_lost {

@@ -31,8 +31,21 @@ static bool is_scored(const struct lineage_trial *trial)
 /* Requires all pairing parameters: if trials were paired by only some of them, different seeds would look the same. */
 static bool seed_of(const struct comparing *c, const struct lineage_trial *trial, struct observation *seen)
 {
+    for (size_t i = 0; i < c->n_over; i++) {
+        const struct lineage_param *param = lineage_trial_find_param(trial, c->over[i]);
+        if (!param || (!param->text && !isfinite(param->value)))
+            return false;
+        seen->seed[i] = param->text ? 0 : param->value;
+        seen->text[i] = param->text;
+    }
+    return true;
+}
+
+/* The texts must outlive the trial. */
+static bool keep_texts(struct comparing *c, struct observation *seen)
+{
     for (size_t i = 0; i < c->n_over; i++)
-        if (!lineage_trial_param(&seen->seed[i], trial, c->over[i]) || !isfinite(seen->seed[i]))
+        if (seen->text[i] && !(seen->text[i] = arena_text(c->arena, seen->text[i], strlen(seen->text[i]))))
             return false;
     return true;
 }
@@ -154,7 +167,7 @@ static enum lineage_status add_trial(struct comparing *c, struct group *g, const
         g->variant.failed++;
     else if (!seed_of(c, trial, &seen))
         g->variant.without_seed++;
-    else if (!note_score(g, &seen) || !note_settings(c, g, trial))
+    else if (!keep_texts(c, &seen) || !note_score(g, &seen) || !note_settings(c, g, trial))
         return store_no_memory(err);
     else
         g->variant.n_trials++;
@@ -164,10 +177,15 @@ static enum lineage_status add_trial(struct comparing *c, struct group *g, const
 /* Unused members are 0 in both observations, so all members are compared. */
 int variants_order(const struct observation *a, const struct observation *b)
 {
-    for (size_t i = 0; i < LINEAGE_COMPARE_MAX_OVER; i++)
-        if (a->seed[i] != b->seed[i])
-            return a->seed[i] < b->seed[i] ? -1 : 1;
-    return 0;
+    int order = 0;
+    for (size_t i = 0; i < LINEAGE_COMPARE_MAX_OVER && !order; i++)
+        if (a->text[i] && b->text[i])
+            order = strcmp(a->text[i], b->text[i]);
+        else if (a->text[i] || b->text[i])
+            order = a->text[i] ? 1 : -1;
+        else
+            order = (a->seed[i] > b->seed[i]) - (a->seed[i] < b->seed[i]);
+    return order;
 }
 
 /* ---- the variants of a parameter or of the specialist ---- */
@@ -296,9 +314,13 @@ static bool complete(struct comparing *c, struct lineage_trial *trial)
 static bool has_value(const struct lineage_trial *trial, const struct lineage_condition *condition)
 {
     const struct lineage_param *param = lineage_trial_find_param(trial, condition->name);
+    double wide;
     if (!param || !condition->n_texts)
         return param && !param->text && param->value == condition->range.low.value;
-    return param->text && strcmp(param->text, condition->texts[0]) == 0;
+    if (!param->text) /* an integer that is a text, in a row that rounded it */
+        return lineage_param_is_text(condition->texts[0]) &&
+               lineage_number_parse(&wide, condition->texts[0], strlen(condition->texts[0])) && param->value == wide;
+    return strcmp(param->text, condition->texts[0]) == 0;
 }
 
 /* Adds every trial of the cursor to `fixed`, or to the group of its value of `by`. */
@@ -397,7 +419,7 @@ static enum lineage_status take_text(struct comparing *c, struct lineage_conditi
     char own[LINEAGE_PARAM_TEXT_MAX + 1];
     const char *rest = value;
     double number;
-    bool is_number = lineage_number_parse(&number, value, strlen(value));
+    bool is_number = !lineage_param_is_text(value) && lineage_number_parse(&number, value, strlen(value));
     if (is_number || !lineage_param_text_next(own, &rest) || *rest)
         return store_fail(err, LINEAGE_EINVAL, "variant '%.80s': '%.40s' is not a number, nor text of a parameter", text, value);
     const char **texts = arena_alloc(c->arena, 1, sizeof *texts);
@@ -422,7 +444,7 @@ static enum lineage_status take_piece(struct comparing *c, struct lineage_query 
     }
     *equals = '\0';
     const char *name = lineage_param_canonical(piece);
-    if (lineage_number_parse(&value, equals + 1, strlen(equals + 1)) && !isnan(value)) {
+    if (!lineage_param_is_text(equals + 1) && lineage_number_parse(&value, equals + 1, strlen(equals + 1)) && !isnan(value)) {
         *condition = (struct lineage_condition){.name = name, .range = {{true, value}, {true, value}}};
     } else {
         enum lineage_status status = take_text(c, condition, name, equals + 1, text, err);

@@ -11,6 +11,8 @@
 /* One score and its seed: the values of the pairing parameters. */
 struct observation {
     double seed[LINEAGE_COMPARE_MAX_OVER];
+    const char
+        *text[LINEAGE_COMPARE_MAX_OVER]; /* of values that are texts, such as an integer of 2^53 or more; NULL: the number */
     double score; /* while trials are collected: the sum of n scores; then their mean */
     size_t n;
     size_t first; /* place of the first of them among the trials of the variant */

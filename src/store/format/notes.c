@@ -721,24 +721,39 @@ static bool begins_number(const char *text)
     return strchr("0123456789+-:", *text) || (*text == '.' && text[1] && strchr("0123456789:", text[1]));
 }
 
-/* Bytes of an integer in the range where a double does not hold each of them, 0 if there is none: two seeds would be one number. One
- * that a double holds is a text there, too, because a column of seeds is of one kind. */
-static size_t wide_length(const char *text)
+/* Length of an integer in the range where a double does not hold each of them, with the blanks around it, up to the end or a comma; 0 if
+ * there is none. *digits becomes its digits without zeros in front. Two such seeds would be one number. One that a double holds is a text
+ * there, too, because a column of seeds is of one kind. */
+static size_t wide_length(const char *text, struct span *digits)
 {
-    double number;
-    size_t n = *text == '-', digits = strspn(text + n, "0123456789");
-    n += digits;
-    return digits && n < 32 && lineage_number_parse(&number, text, n) && fabs(number) >= 0x1p53 ? n : 0;
+    struct span s = skip_blanks((struct span){text, strlen(text)});
+    s = skip(s, s.length && strchr("+-", *s.text));
+    s = skip(s, strspn(s.text, "0"));
+    *digits = (struct span){s.text, strspn(s.text, "0123456789")};
+    bool wide = digits->length > 16 || (digits->length == 16 && memcmp(s.text, "9007199254740992", 16) >= 0);
+    s = skip_blanks(skip(s, digits->length));
+    return wide && (!s.length || *s.text == ',') ? (size_t)(s.text - text) : 0;
+}
+
+/* One integer has one text: without a plus, blanks and zeros in front. Returns its length, 0 if it has none or is too long. */
+static size_t take_wide(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char *text)
+{
+    struct span digits;
+    size_t n = wide_length(text, &digits);
+    bool negative = n && memchr(text, '-', (size_t)(digits.text - text));
+    if (!n || digits.length + negative > LINEAGE_PARAM_TEXT_MAX)
+        return 0;
+    snprintf(out, LINEAGE_PARAM_TEXT_MAX + 1, "%s%.*s", negative ? "-" : "", (int)digits.length, digits.text);
+    return n;
 }
 
 /* A word that begins like a number but is not one is a typing error, not a text. */
 bool lineage_param_is_text(const char *text)
 {
     double number;
-    size_t wide = wide_length(text);
-    if (wide)
-        return !text[wide] || text[wide] == ',';
-    return !begins_number(text) && *text != ' ' && !lineage_number_parse(&number, text, strlen(text));
+    struct span digits;
+    return wide_length(text, &digits) ||
+           (!begins_number(text) && *text != ' ' && !lineage_number_parse(&number, text, strcspn(text, ",")));
 }
 
 /* A list that a user types is not prose: between its commas, any text counts that does not begin like a number. */
@@ -746,7 +761,9 @@ bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **
 {
     struct span s = skip_blanks((struct span){*text, strlen(*text)});
     size_t n = quoted_length(s, out);
-    if (!n && s.length && s.text[0] != '\'' && (!begins_number(s.text) || wide_length(s.text))) {
+    if (!n)
+        n = take_wide(out, s.text);
+    if (!n && s.length && s.text[0] != '\'' && !begins_number(s.text)) {
         n = strcspn(s.text, ",");
         if (n > LINEAGE_PARAM_TEXT_MAX)
             return false;

@@ -504,7 +504,7 @@ bool lineage_number_parse(double *value, const char *text, size_t length)
 const char *lineage_setting_format(char out[LINEAGE_NUMBER_MAX], double value)
 {
     size_t length = strlen(lineage_number_format(out, value));
-    if (length > 2 && strcmp(out + length - 2, ".0") == 0)
+    if (length > 2 && strcmp(out + length - 2, ".0") == 0 && fabs(value) < 0x1p53) /* else it would be read as a text */
         out[length - 2] = '\0';
     return out;
 }

@@ -100,7 +100,7 @@ static void bind_span(sqlite3_stmt *stmt, const struct lineage_condition *condit
 {
     const struct lineage_range *range = &condition->range;
     sqlite3_bind_text(stmt, 1, condition->name, -1, SQLITE_STATIC);
-    if (condition->n_texts) {
+    if (i < condition->n_texts) {
         sqlite3_bind_text(stmt, 2, condition->texts[i], -1, SQLITE_STATIC);
         sqlite3_bind_text(stmt, 3, condition->texts[i], -1, SQLITE_STATIC);
     } else {
@@ -111,7 +111,7 @@ static void bind_span(sqlite3_stmt *stmt, const struct lineage_condition *condit
 
 static size_t spans_of(const struct lineage_condition *condition)
 {
-    return condition->n_texts ? condition->n_texts : 1;
+    return condition->n_texts ? condition->n_texts + condition->range.low.present : 1;
 }
 
 /* Adds a walk for each value of the span. *many becomes true if the source has no room for another one. */

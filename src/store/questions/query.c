@@ -353,7 +353,8 @@ static enum lineage_status add_bounds(struct builder *b, const struct order *ord
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && !order->by_seq && i < query->n_conditions; i++) {
         status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
-        if (status == LINEAGE_OK && named.kind == order->by.kind && strcmp(named.name, order->by.name) == 0)
+        if (status == LINEAGE_OK && !query->conditions[i].n_texts && named.kind == order->by.kind &&
+            strcmp(named.name, order->by.name) == 0)
             query_add_range(b, order->value, &query->conditions[i].range);
     }
     return status;
@@ -509,7 +510,7 @@ static bool sorts_afterwards(const struct plan *plan, const struct lineage_query
 {
     const struct lineage_range *range = &plan->lead.condition.range;
     bool one_number = range->low.present && range->high.present && range->low.value == range->high.value;
-    bool one_value = plan->lead.condition.n_texts == 1 || one_number;
+    bool one_value = plan->lead.condition.n_texts ? plan->lead.condition.n_texts == 1 && !range->low.present : one_number;
     return plan->what == LIST && plan->lead.found && !one_value && plan->order.by_seq && !plan->order.down && !query->limit;
 }
 
@@ -641,6 +642,8 @@ static enum lineage_status want(struct lineage_condition *condition, struct name
                                             .range = {{true, wanted->value - slack}, {true, wanted->value + slack}},
                                             .texts = wanted->text ? &wanted->text : NULL,
                                             .n_texts = wanted->text != NULL};
+    if (status == LINEAGE_OK)
+        status = query_mean_wide(condition, mirror, tolerance, err);
     query_as_declared(named, condition);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include <lineage/text.h>
 #include <lineage/trial.h>
 
 /* ---- finds an index of trials that leads to few rows of a query without conditions on parameters.
@@ -174,8 +175,7 @@ static bool is_any(const struct lineage_condition *condition)
     return !condition->n_texts && !condition->range.low.present && !condition->range.high.present;
 }
 
-/* Refuses a condition on a parameter whose trials all have the other kind of value, because no trial could match. */
-static enum lineage_status check_kind(struct mirror *mirror, const struct named *named, const struct lineage_condition *condition,
+static enum lineage_status find_kinds(struct mirror *mirror, const struct named *named, bool *numbers, bool *texts,
                                       struct lineage_error *err)
 {
     static const char param_numbers[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value < '' LIMIT 1";
@@ -183,10 +183,19 @@ static enum lineage_status check_kind(struct mirror *mirror, const struct named 
     static const char setting_numbers[] = "SELECT 1 FROM temp.setting_rows WHERE key = ?1 AND value < '' LIMIT 1";
     static const char setting_texts[] = "SELECT 1 FROM temp.setting_rows WHERE key = ?1 AND value >= '' LIMIT 1";
     enum lineage_status status = LINEAGE_OK;
-    const char *name = named->name;
     bool param = named->kind == NAME_PARAM;
-    bool numbers = name_exists(mirror, param ? param_numbers : setting_numbers, name, &status, err);
-    bool texts = name_exists(mirror, param ? param_texts : setting_texts, name, &status, err);
+    *numbers = name_exists(mirror, param ? param_numbers : setting_numbers, named->name, &status, err);
+    *texts = name_exists(mirror, param ? param_texts : setting_texts, named->name, &status, err);
+    return status;
+}
+
+/* Refuses a condition on a parameter whose trials all have the other kind of value, because no trial could match. */
+static enum lineage_status check_kind(struct mirror *mirror, const struct named *named, const struct lineage_condition *condition,
+                                      struct lineage_error *err)
+{
+    const char *name = named->name;
+    bool numbers, texts;
+    enum lineage_status status = find_kinds(mirror, named, &numbers, &texts, err);
     if (status != LINEAGE_OK || is_any(condition) || numbers == texts)
         return status;
     if (numbers && condition->n_texts)
@@ -194,6 +203,29 @@ static enum lineage_status check_kind(struct mirror *mirror, const struct named 
                           condition->texts[0]);
     if (texts && !condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds text; a range needs numbers", name);
+    return LINEAGE_OK;
+}
+
+enum lineage_status query_mean_wide(struct lineage_condition *condition, struct mirror *mirror, double tolerance,
+                                    struct lineage_error *err)
+{
+    struct named named;
+    double value, slack;
+    bool numbers = true, texts = false;
+    if (!condition->n_texts)
+        return LINEAGE_OK;
+    const char *text = condition->texts[0];
+    condition->range = (struct lineage_range){.low = {false, 0}};
+    if (condition->n_texts > 1 || !lineage_param_is_text(text) || !lineage_number_parse(&value, text, strlen(text)))
+        return LINEAGE_OK;
+    enum lineage_status status = name_find_param(mirror, condition->name, &named, err);
+    if (status == LINEAGE_OK && (named.kind == NAME_PARAM || named.kind == NAME_SETTING))
+        status = find_kinds(mirror, &named, &numbers, &texts, err);
+    if (status != LINEAGE_OK || !numbers || named.kind == NAME_TEXT_COLUMN)
+        return status;
+    slack = texts ? 0 : lineage_slack(tolerance, value);
+    condition->range = (struct lineage_range){{true, value - slack}, {true, value + slack}};
+    condition->n_texts = texts;
     return LINEAGE_OK;
 }
 
@@ -221,16 +253,21 @@ enum lineage_status query_resolve_condition(struct mirror *mirror, const struct 
 }
 
 /* Adds `= ?` or `IN (?, ?)`. A single text uses `=`, so that the index returns the rows in the order of the log and no
- * sort is needed. */
+ * sort is needed. A text that is also meant as a number has a range besides (query_mean_wide). */
 static void add_texts(struct builder *b, const struct lineage_condition *condition)
 {
-    buf_puts(&b->sql, condition->n_texts == 1 ? " = ?" : " IN (?");
+    const bool one = condition->n_texts == 1 && !condition->range.low.present;
+    buf_puts(&b->sql, one ? " = ?" : " IN (?");
     builder_bind_text(b, condition->texts[0]);
     for (size_t i = 1; i < condition->n_texts; i++) {
         buf_puts(&b->sql, ", ?");
         builder_bind_text(b, condition->texts[i]);
     }
-    buf_puts(&b->sql, condition->n_texts == 1 ? "" : ")");
+    if (condition->range.low.present) {
+        buf_puts(&b->sql, ", ?");
+        builder_bind_number(b, condition->range.low.value);
+    }
+    buf_puts(&b->sql, one ? "" : ")");
 }
 
 /* A trial may give a setting several values, so each of them is tested. Texts are compared without regard to case, as
@@ -359,6 +396,10 @@ static enum lineage_status count_texts(struct mirror *mirror, const char *name, 
                                 "ssi", name, condition->texts[i], limit);
         *n += status == LINEAGE_OK ? count : 0;
     }
+    if (status != LINEAGE_OK || !condition->range.low.present)
+        return status;
+    status = count_range(mirror, &(struct named){NAME_PARAM, name, false}, condition, limit, &count, err);
+    *n += count;
     return status;
 }
 

@@ -20,6 +20,12 @@
 /* Replaces *text by the value of the name (a parameter, an extra column or a column) that is shown as *text is, if no trial has
  * *text itself: a value with a bar or a backquote is shown with a sign in its place, and copied from there. The new text is in
  * the arena. */
+/* What is meant by an integer that parameters hold as a text (lineage_param_is_text): a number where the name holds only numbers, such as
+ * a metric or rows of other tools; then the condition is a range, within the tolerance. If it holds both, the condition keeps the text and
+ * the range of that one number, and either is enough. Removes the range of other texts. */
+enum lineage_status query_mean_wide(struct lineage_condition *condition, struct mirror *mirror, double tolerance,
+                                    struct lineage_error *err);
+
 enum lineage_status name_exact_text(const char **text, struct mirror *mirror, const char *name, struct arena *arena,
                                     struct lineage_error *err);
 

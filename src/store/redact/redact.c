@@ -636,6 +636,42 @@ static void clean_dir(struct cleaning *c, int dir_fd, const char *dir, unsigned 
         closedir(list);
 }
 
+/* The rows come last, because they tell that this is a copy of the store. */
+static void clean_moved(void *context, int place, uint64_t size)
+{
+    struct cleaning *c = context;
+    (void)size;
+    clean_dir(c, place, ".", 0);
+    snprintf(c->path, sizeof c->path, "%s", PLACE_RESULTS);
+    clean_file(c, place, PLACE_RESULTS);
+    c->path[0] = '\0';
+}
+
+/* Overwrites the secret in what this user's state directory repeats of the store, also under its former paths; acknowledged_renew
+ * repeats the rows. Only what is left is reported. */
+static void redact_repeated(struct lineage_store *store, const struct forms *forms, bool only_look,
+                            struct lineage_redaction *done, lineage_redact_fn *report, void *context)
+{
+    struct lineage_redaction uncounted = {.rows = 0};
+    struct cleaning c = {.store = store,
+                         .forms = forms,
+                         .only_look = only_look,
+                         .done = only_look ? done : &uncounted,
+                         .report = only_look ? report : NULL,
+                         .context = context};
+    struct buf path = {0};
+    int place = acknowledged_open(store, &path);
+    if (!only_look)
+        acknowledged_each_moved(store, clean_moved, &c);
+    if (place >= 0 && path.length < sizeof c.path / 2) {
+        snprintf(c.path, sizeof c.path, "%.*s", only_look ? (int)path.length - 1 : 0, path.data);
+        clean_dir(&c, place, ".", only_look);
+    }
+    fs_close(place);
+    buf_release(&c.piece);
+    buf_release(&path);
+}
+
 /* Overwrites the secret in every regular file below the store's directory, in place, because files of provenance/ share their
  * bytes by hard links, and because the length stays. Links are not followed. Names that contain the secret are reported as left.
  * With only_look, nothing is changed, and every place that is found counts as left; then results.tsv is searched, too. */
@@ -679,6 +715,8 @@ enum lineage_status lineage_redact(struct lineage_store *store, const char *secr
     if (status == LINEAGE_OK)
         status = redact_rows_finish(store, &finished, err);
     if (status == LINEAGE_OK && secret)
+        redact_repeated(store, &forms, false, done, report, context);
+    if (status == LINEAGE_OK && secret)
         status = redact_rows(store, &forms, done, err);
     if (status == LINEAGE_OK && secret)
         status = redact_files(store, &forms, false, done, report, context, err);
@@ -686,6 +724,8 @@ enum lineage_status lineage_redact(struct lineage_store *store, const char *secr
         status = remove_mirror(store, err);
     if (status == LINEAGE_OK && secret)
         status = redact_files(store, &forms, true, done, report, context, err);
+    if (status == LINEAGE_OK && secret)
+        redact_repeated(store, &forms, true, done, report, context);
     done->rows += finished;
     forms_release(&forms);
     return status;

@@ -38,6 +38,8 @@ static enum lineage_status mean_conditions(struct question *q, const struct line
             status = name_exact_text(&texts[t], q->store->mirror, meant[i].name, &q->arena, err);
         }
         meant[i].texts = texts;
+        if (status == LINEAGE_OK)
+            status = query_mean_wide(&meant[i], q->store->mirror, 0, err);
     }
     *conditions = meant;
     return status;
