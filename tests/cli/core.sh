@@ -44,14 +44,14 @@ for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
     must_fail 2 "lineage: " core agg_loss bad.json
 done
 
-# A misspelt input would give the result of the default. Names of golden files may be beside `inputs`.
+# A misspelt input would give the result of the default. Beside `inputs` only names of inputs of the kernel are refused.
 policy='"loss_agg_mode": "token-mean", "response_mask": [[1, 1]], "old_log_prob": [[-1, -1]], "log_prob": [[-0.5, -1]], "advantages": [[1, 1]]'
 kernel()
 {
     printf '%s' "$2" >case.json
     if [ -n "${3:-}" ]; then must_fail 2 "$3" core $1 case.json; else must_run core $1 case.json; fi
 }
-kernel policy_loss "{\"name\": \"n\", \"source\": 1, \"inputs\": {\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9}}"
+kernel policy_loss "{\"name\": \"n\", \"id\": 7, \"comment\": \"c\", \"inputs\": {\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9}}"
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_hi\": 0.9}" 'inputs.clip_ratio_hi: unknown; the nearest known one is clip_ratio_high'
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"rollout_is_weight\": null}" 'known one is rollout_is_weights'
 kernel length_penalty '{"kind": "uniform", "rewards": [1], "lengths": [5], "coeff": 0.1}' 'inputs.coeff: unknown; the nearest known one is coef'
