@@ -59,6 +59,8 @@ kernel policy_loss "{\"inputs\": {\"loss\": \"vanilla\", $policy}, \"clip_ratio_
 kernel policy_loss "{\"family\": \"agg_loss\", \"inputs\": {\"loss\": \"vanilla\", $policy}}" 'the case is one of agg_loss'
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9, \"clip_ratio_high\": 0.2}" 'duplicate'
 kernel advantage '{"estimator": "grppo", "response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]}' 'the nearest known one is grpo'
+kernel advantage '{"estimator": "grpo", "response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [9007199254740992.0]}' \
+    'group_index[0] is at or above 2^53'
 
 # An input that another estimator or loss reads was perhaps meant for that one.
 unread()

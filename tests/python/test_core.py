@@ -330,8 +330,12 @@ def test_numbers_that_would_become_others():
     row = dict(estimator="grpo", response_mask=[[1]] * 2, token_level_rewards=[[1.0], [0.0]])
     with pytest.raises(core.CoreError, match="above 2.63 - 1"):
         core.advantage(group_index=np.array([0, 2**64 - 1], dtype=np.uint64), **row)
-    with pytest.raises(core.CoreError, match=r"group_index: element 1 is not a whole number"):
+    with pytest.raises(core.CoreError, match=r"group_index: element 1 is at or above 2\^53, where floats no longer hold"):
         core.advantage(group_index=[0, 2.0**53], **row)
+    with pytest.raises(core.CoreError, match=r"group_index: element 1 is at or below -2\^53"):
+        core.advantage(group_index=[0, -(2.0**53)], **row)
+    with pytest.raises(core.CoreError, match=r"group_index: element 1 is not a whole number"):
+        core.advantage(group_index=[0, 0.5], **row)
     with pytest.warns(RuntimeWarning, match="inputs.gamma has no effect"):
         core.advantage(group_index=[0, 0], gamma=0.9, **row)
 
