@@ -73,6 +73,10 @@ row='"response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]'
 unread advantage "{\"estimator\": \"grpo\", \"gamma\": 0.9, $row}" gamma
 unread prm_schedule '{"enable": false, "global_step": 0, "prm_steps": 1, "alpha": 1, "step_flags": "none"}' step_flags
 unread rollout_correction '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is_threshold": -3}' rollout_is_threshold
+# verl's configurations keep the threshold where they switch the weights off.
+printf '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is": null, "rollout_is_threshold": 2.0}' >case.json
+"$LINEAGE" core rollout_correction case.json >out 2>err || fail 'a threshold of weights that are off'
+must_equal '' "$(cat err)"
 
 # Sizes that only an empty dimension hides, a number of passes below 1.
 routes='"sampler_routes": [[[[0]]]], "used_routes": [[[[0]]]], "n_experts": 2'
