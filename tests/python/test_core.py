@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -338,6 +339,15 @@ def test_numbers_that_would_become_others():
         core.advantage(group_index=[0, 0.5], **row)
     with pytest.warns(RuntimeWarning, match="inputs.gamma has no effect"):
         core.advantage(group_index=[0, 0], gamma=0.9, **row)
+
+
+def test_a_threshold_of_weights_that_are_off_gives_no_warning():
+    batch = dict(response_mask=[[1]], train_log_prob=[[-1.0]], rollout_log_prob=[[-1.0]], rollout_is_threshold=2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        core.rollout_correction(rollout_is=None, **batch)
+    with pytest.warns(RuntimeWarning, match="rollout_is_threshold has no effect"):
+        core.rollout_correction(**batch)
 
 
 def test_ragged_inputs_that_are_no_lists_of_rows():
