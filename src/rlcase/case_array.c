@@ -56,17 +56,18 @@ static bool whole_at(const struct rl_case_array *array, size_t i, int64_t low, i
     return *out >= low && *out <= high;
 }
 
-static const char *wanted(enum rl_case_type type)
+/* Why a value cannot be converted. */
+static const char *reason(enum rl_case_type type, double value)
 {
     switch (type) {
-    case RL_CASE_UINT8: return "0 or 1";
-    case RL_CASE_INT32: return "a 32-bit whole number";
-    case RL_CASE_INT64: return "a whole number";
+    case RL_CASE_UINT8: return "is not 0 or 1";
+    case RL_CASE_INT32: return "is not a 32-bit whole number";
+    case RL_CASE_INT64: return case_why_not_whole(value);
     case RL_CASE_FLOAT64:
     case RL_CASE_FLOAT32:
     case RL_CASE_BFLOAT16: break;
     }
-    return "a number";
+    return "is not a number";
 }
 
 /* Elements from one row of a matrix to the next. */
@@ -79,10 +80,11 @@ static size_t stride_of(const struct rl_case_array *array)
 static void fail_at(struct case_call *call, const struct rl_case_array *array, size_t i, enum rl_case_type type)
 {
     size_t width = array->n_dims == 2 ? stride_of(array) : 0;
+    const char *why = reason(type, real_at(array, i));
     if (array->n_dims == 2 && width)
-        case_fail(call, "inputs.%s[%zu][%zu] is not %s", array->name, i / width, i % width, wanted(type));
+        case_fail(call, "inputs.%s[%zu][%zu] %s", array->name, i / width, i % width, why);
     else
-        case_fail(call, "inputs.%s: element %zu is not %s", array->name, i, wanted(type));
+        case_fail(call, "inputs.%s: element %zu %s", array->name, i, why);
 }
 
 /*

@@ -196,12 +196,21 @@ static bool as_integer(const json_t *value, int64_t *out)
     return json_is_integer(value);
 }
 
+const char *case_why_not_whole(double value)
+{
+    if (isfinite(value) && value >= 0x1p53)
+        return "is at or above 2^53, where floats no longer hold every whole number";
+    if (isfinite(value) && value <= -0x1p53)
+        return "is at or below -2^53, where floats no longer hold every whole number";
+    return "is not a whole number";
+}
+
 int64_t case_integer(struct case_call *call, const char *name)
 {
     int64_t out = 0;
     const json_t *value = required(call, name);
     if (value && !as_integer(value, &out))
-        case_fail(call, "inputs.%s is not a whole number", name);
+        case_fail(call, "inputs.%s %s", name, case_why_not_whole(json_number_value(value)));
     return out;
 }
 
@@ -300,7 +309,7 @@ int64_t *case_integers(struct case_call *call, const char *name, struct case_dim
     int64_t *out = array ? case_alloc(call, n->n, sizeof *out) : NULL;
     for (size_t i = 0; out && i < n->n; i++)
         if (!as_integer(json_array_get(array, i), &out[i]))
-            case_fail(call, "inputs.%s[%zu] is not a whole number", name, i);
+            case_fail(call, "inputs.%s[%zu] %s", name, i, case_why_not_whole(json_number_value(json_array_get(array, i))));
     return out;
 }
 

@@ -259,6 +259,8 @@ struct rl_correction_options case_correction_options(struct case_call *call)
         o.is = (enum rl_is_level)case_choice(call, "rollout_is", levels);
     if (o.is != RL_IS_NONE)
         read_interval(call, &o);
+    else if (json_is_null(case_input(call, "rollout_is"))) /* switched off by name: its threshold is known to be unused */
+        case_input(call, "rollout_is_threshold");
     static const char *const measured[] = {"raw", "applied", NULL};
     o.is_applied = case_present(call, "rollout_is_metrics") && case_choice(call, "rollout_is_metrics", measured) == 1;
     o.is_batch_normalize = case_bool_or(call, "rollout_is_batch_normalize", false);

@@ -44,14 +44,14 @@ for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
     must_fail 2 "lineage: " core agg_loss bad.json
 done
 
-# A misspelt input would give the result of the default. Names of golden files may be beside `inputs`.
+# A misspelt input would give the result of the default. Beside `inputs` only names of inputs of the kernel are refused.
 policy='"loss_agg_mode": "token-mean", "response_mask": [[1, 1]], "old_log_prob": [[-1, -1]], "log_prob": [[-0.5, -1]], "advantages": [[1, 1]]'
 kernel()
 {
     printf '%s' "$2" >case.json
     if [ -n "${3:-}" ]; then must_fail 2 "$3" core $1 case.json; else must_run core $1 case.json; fi
 }
-kernel policy_loss "{\"name\": \"n\", \"source\": 1, \"inputs\": {\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9}}"
+kernel policy_loss "{\"name\": \"n\", \"id\": 7, \"comment\": \"c\", \"inputs\": {\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9}}"
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_hi\": 0.9}" 'inputs.clip_ratio_hi: unknown; the nearest known one is clip_ratio_high'
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"rollout_is_weight\": null}" 'known one is rollout_is_weights'
 kernel length_penalty '{"kind": "uniform", "rewards": [1], "lengths": [5], "coeff": 0.1}' 'inputs.coeff: unknown; the nearest known one is coef'
@@ -59,6 +59,8 @@ kernel policy_loss "{\"inputs\": {\"loss\": \"vanilla\", $policy}, \"clip_ratio_
 kernel policy_loss "{\"family\": \"agg_loss\", \"inputs\": {\"loss\": \"vanilla\", $policy}}" 'the case is one of agg_loss'
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_high\": 0.9, \"clip_ratio_high\": 0.2}" 'duplicate'
 kernel advantage '{"estimator": "grppo", "response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]}' 'the nearest known one is grpo'
+kernel advantage '{"estimator": "grpo", "response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [9007199254740992.0]}' \
+    'group_index[0] is at or above 2^53'
 
 # An input that another estimator or loss reads was perhaps meant for that one.
 unread()
@@ -71,6 +73,10 @@ row='"response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]'
 unread advantage "{\"estimator\": \"grpo\", \"gamma\": 0.9, $row}" gamma
 unread prm_schedule '{"enable": false, "global_step": 0, "prm_steps": 1, "alpha": 1, "step_flags": "none"}' step_flags
 unread rollout_correction '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is_threshold": -3}' rollout_is_threshold
+# verl's configurations keep the threshold where they switch the weights off.
+printf '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is": null, "rollout_is_threshold": 2.0}' >case.json
+"$LINEAGE" core rollout_correction case.json >out 2>err || fail 'a threshold of weights that are off'
+must_equal '' "$(cat err)"
 
 # Sizes that only an empty dimension hides, a number of passes below 1.
 routes='"sampler_routes": [[[[0]]]], "used_routes": [[[[0]]]], "n_experts": 2'

@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -330,10 +331,23 @@ def test_numbers_that_would_become_others():
     row = dict(estimator="grpo", response_mask=[[1]] * 2, token_level_rewards=[[1.0], [0.0]])
     with pytest.raises(core.CoreError, match="above 2.63 - 1"):
         core.advantage(group_index=np.array([0, 2**64 - 1], dtype=np.uint64), **row)
-    with pytest.raises(core.CoreError, match=r"group_index: element 1 is not a whole number"):
+    with pytest.raises(core.CoreError, match=r"group_index: element 1 is at or above 2\^53, where floats no longer hold"):
         core.advantage(group_index=[0, 2.0**53], **row)
+    with pytest.raises(core.CoreError, match=r"group_index: element 1 is at or below -2\^53"):
+        core.advantage(group_index=[0, -(2.0**53)], **row)
+    with pytest.raises(core.CoreError, match=r"group_index: element 1 is not a whole number"):
+        core.advantage(group_index=[0, 0.5], **row)
     with pytest.warns(RuntimeWarning, match="inputs.gamma has no effect"):
         core.advantage(group_index=[0, 0], gamma=0.9, **row)
+
+
+def test_a_threshold_of_weights_that_are_off_gives_no_warning():
+    batch = dict(response_mask=[[1]], train_log_prob=[[-1.0]], rollout_log_prob=[[-1.0]], rollout_is_threshold=2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        core.rollout_correction(rollout_is=None, **batch)
+    with pytest.warns(RuntimeWarning, match="rollout_is_threshold has no effect"):
+        core.rollout_correction(**batch)
 
 
 def test_ragged_inputs_that_are_no_lists_of_rows():

@@ -167,9 +167,8 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
     if (algorithm->schedule.kind == TRAINER_ADAPTIVE && algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
         REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
     if (row->needs & RL_NEED_FROZEN_SOURCE && !sourced && algorithm->endpoint.base_url[0])
-        REFUSE("algorithm.endpoint: %s imitates rollouts that its teacher samples, and an endpoint only scores tokens: let the "
-               "model "
-               "write rollouts to a file, and name it in data.file",
+        REFUSE("algorithm.endpoint: %s imitates rollouts that its teacher samples, and an endpoint only scores tokens: let "
+               "the model write rollouts to a file, and name it in data.file",
                row->name);
     if (taught && !algorithm->teacher[0] && !scores)
         REFUSE("algorithm.teacher is missing: %s needs a checkpoint%s", row->name,
