@@ -63,7 +63,8 @@ echo "other $1"
 END
 for value in 7319.46 -7319.46; do
     run run -C copies --direction lower --score val_loss --held-out test_acc -- sh copies.sh $value 0.4
-    sed -i '/"command"/d' copies/provenance/*/run.json # it names the value
+    sed -i '/"command"/d' copies/provenance/*/run.json # it names the value, as does what repeats it outside of the store
+    sed -i '/copies\.sh/d' "$scratch.state"/lineage/acknowledged/*/runs.jsonl
     must_hide "copies" out err $(find copies -type f ! -name held-out.jsonl)
 done
 run run -C copies --score val_loss --held-out test_acc -- sh copies.sh 0.875 0.875

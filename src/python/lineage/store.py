@@ -489,7 +489,8 @@ def _setting(value: Any) -> "float | str":
     if not isinstance(value, str) and not (isinstance(value, int) and _is_text(f"{value}")):
         with contextlib.suppress(TypeError):
             return _plain("value", value)
-        value = value.tolist() if hasattr(value, "tolist") else value
+        tolist = getattr(value, "tolist", None)
+        value = tolist() if tolist else value
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=str)
     text = json.dumps(value, default=str, separators=(",", ":")) if isinstance(value, (list, tuple)) else str(value)
