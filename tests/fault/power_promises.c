@@ -461,9 +461,15 @@ bool promises_hold(const struct promises *promises, const struct disk_state *sta
         done++;
     bool hold = files_are_whole(promises, state, done, text) && torn_is_there(promises, state, text);
     if (hold) {
-        char *dir = make_dir(), *store = join(dir, "store");
+        /* Each state has records of its own: else it would be the store of another state that was moved here and lost rows. */
+        char *dir = make_dir(), *store = join(dir, "store"), *records = join(dir, "records"),
+             *usual = strdup(getenv("XDG_STATE_HOME"));
+        setenv("XDG_STATE_HOME", records, 1);
         disk_state_write(state, dir);
         hold = check_store(promises, done, answered, store, lineage, text);
+        setenv("XDG_STATE_HOME", usual, 1);
+        free(usual);
+        free(records);
         free(store);
         remove_dir(dir);
     }
