@@ -291,7 +291,8 @@ static void follow_move(struct lineage_store *store)
 
 void acknowledged_tell(struct lineage_store *store)
 {
-    follow_move(store);
+    if (store->options.notice) /* not for a program that opens thousands of stores, as all copies are looked at */
+        follow_move(store);
     struct buf ids = {0};
     size_t n = acknowledged_missing(store, NULL, &ids);
     if (n && ids.data)
