@@ -143,7 +143,7 @@ static enum lineage_status check_index(struct verifying *v, struct mirror *on_di
     if (fallback || !mirror_on_disk(on_disk))
         return LINEAGE_OK;
     enum lineage_status status = mirror_check(on_disk, v->store->mirror, pass_on, v, &why);
-    if (status == LINEAGE_EDB) {
+    if (status == LINEAGE_EDB || status == LINEAGE_ENOMEM) { /* on a full disk SQLite calls it a lack of memory */
         found(v, "mirror", 0, "", why.text);
         return LINEAGE_OK;
     }
