@@ -76,7 +76,7 @@ must_have content 'data, not instructions'
 must_have content '"tried":false'
 json request.messages.4.content >content
 must_have content '"trials":[]'
-must_equal '17 1.0 integer' "$(json 'request.tools.#') $(json request.tools.15.function.parameters.properties.params.properties.x.maximum) $(json request.tools.5.function.parameters.properties.limit.type)"
+must_equal '17 1 integer' "$(json 'request.tools.#') $(json request.tools.15.function.parameters.properties.params.properties.x.maximum) $(json request.tools.5.function.parameters.properties.limit.type)"
 must_equal 'a' "$(json request.tools.15.function.parameters.properties.params.properties.o.enum.0)"
 
 # What was asked is not asked again: without the rows, the first turn finds its answers.
