@@ -117,7 +117,7 @@ static bool has_more(struct repository *r, const char *head, const char *commit)
     return more;
 }
 
-/* Uncommitted changes of the parent are known to be missing only if there are no changes now. */
+/* Changes that the parent had not committed are missing for certain only where the working tree has no changes. */
 enum commit_lack commit_lacks(const json_t *git, const json_t *parent)
 {
     const char *now = code_of(git), *then = code_of(parent), *base = json_string_value(json_object_get(parent, "commit"));

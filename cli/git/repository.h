@@ -32,8 +32,8 @@ struct repository {
  */
 bool repository_find(struct repository *r, const char *dir);
 
-/* Whether dir is in a repository, whose directory is written to top, for which git does not answer: it belongs to another user, as one
- * that a container has mounted, it is damaged, or there is no git. */
+/* Whether dir is in a repository, whose directory is written to top, for which git does not answer: another user owns it (often so in
+ * a container), it is damaged, or git is not installed. */
 bool repository_is_mute(char top[PATH_MAX], const char *dir);
 
 /* Whether dir is in the files of git itself: in .git, or in a repository without a work tree. */

@@ -16,7 +16,7 @@ struct run_outcome {
     enum trainer_status status;
     char error[TRAINER_ERROR_TEXT_MAX];
     char *story;      /* every event, one per line */
-    char *checkpoint; /* the file's bytes; NULL if there is no checkpoint */
+    char *checkpoint; /* the file's bytes; NULL if none was written */
     size_t checkpoint_size;
 };
 

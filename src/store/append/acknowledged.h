@@ -32,7 +32,7 @@ bool acknowledged_settings(struct lineage_store *store, struct buf *text);
 /* Copies the whole log again. Rows that are gone are forgotten. Call it under the claim. */
 void acknowledged_renew(struct lineage_store *store);
 
-/* Appends the path of runs.jsonl. Returns false if there is no copy that is in step with the log, as where another store is now. */
+/* Appends the path of runs.jsonl. Returns false unless a copy is in step with the log: another store may be at that path now. */
 bool acknowledged_runs(struct buf *path, const struct lineage_store *store);
 
 /* Calls each with the directory, and the bytes of rows, of every copy of a store that is not under its path any more if the log goes on
