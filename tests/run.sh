@@ -33,7 +33,7 @@ sanitized=$here/build-sanitize
 # ---- what the tests need ----
 
 # shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl jq
+need_packages $build_packages ccache libcmocka-dev sqlite3 strace zlib1g-dev g++ git python3-numpy openssh-client curl jq
 # The static libraries of BLAS need the archive of the compiler that is here.
 need_packages "libgfortran-$(gcc -dumpversion | cut -d . -f 1)-dev"
 
@@ -78,6 +78,10 @@ if [ "$which" != core ]; then
 fi
 
 # ---- building and testing ----
+
+# The test of the wheel builds libraries and command again, as a user would. ccache has what the first build compiled with the same
+# options; there a warning is an error, which changes nothing in the result.
+export CMAKE_C_COMPILER_LAUNCHER="${CMAKE_C_COMPILER_LAUNCHER:-ccache}" CCACHE_DIR="${CCACHE_DIR:-$plain/ccache}" CCACHE_IGNOREOPTIONS=-Werror
 
 # The warnings of a compiler that is newer than the one we build with are not errors.
 errors=$([ "$(gcc -dumpversion | cut -d . -f 1)" -gt 12 ] && echo OFF || echo ON)
@@ -184,6 +188,7 @@ else
     run_tests "$plain" -L '^(plain|numbers)$' -LE '^long$' --no-label-summary
 fi
 
+[ "$CCACHE_DIR" != "$plain/ccache" ] || unset CMAKE_C_COMPILER_LAUNCHER # nothing below is compiled twice
 # -O1 and line numbers alone: with -O3 and full debugging information compiling takes three times as long. gcc sees texts
 # cut off there that are never that long; the build above has that warning.
 configure "$sanitized" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
