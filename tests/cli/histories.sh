@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # shared with shell.sh
 # histories.sh: `import` of what other tools have recorded. fixtures/histories follows published formats, and has a dump of what
-# Optuna 3.1.0 wrote; where Optuna is installed, a fresh file is read, too. fixtures/real/histories is what the tools wrote.
+# Optuna 3.1.0 wrote. fixtures/real/histories is what the tools wrote.
 . "$SOURCE/tests/support/shell.sh"
 TZ=UTC && export TZ
 from=$SOURCE/fixtures/histories
@@ -54,23 +54,6 @@ must_equal '2026-11-24T01:00:00Z keep 9.5 optuna:cifar/98' "$(cells h 2,9,10,15 
 sqlite3 optuna.db "INSERT INTO studies VALUES (2, 'other')"
 must_fail 2 'optuna.db has several; choose one by --study: cifar, other' import -C h optuna.db
 must_fail 2 "optuna.db has no study 'none', but: cifar, other" import -C h optuna.db --study none
-if /usr/bin/python3 -c 'import optuna' 2>/dev/null; then
-    cat >study.py <<'END'
-import optuna
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-study = optuna.create_study(study_name="fresh", storage="sqlite:///fresh.db", sampler=optuna.samplers.RandomSampler(seed=1))
-study.optimize(lambda t: t.suggest_float("x", 0, 1) + (t.suggest_categorical("kind", ["a", "b"]) == "b"), n_trials=20)
-print(study.best_trial.number)
-END
-    best=$(/usr/bin/python3 study.py 2>/dev/null)
-    new fresh lower
-    run import -C fresh fresh.db
-    must_have out '20 runs imported'
-    "$LINEAGE" best -C fresh --format json >best.json
-    must_equal "optuna:fresh/$best" "$("$JSON_GET" job_name <best.json)"
-else
-    echo 'skipped: a fresh file of Optuna, which is not installed'
-fi
 
 # ---- MLflow, as an SQLite file and as a directory ----
 new m lower

@@ -435,10 +435,12 @@ static void run_folder(const char *root, const char *name)
     free(folder);
 }
 
-static void run_root(const char *root)
+enum { KINDS = 3 };
+static const char *const kinds[KINDS] = {"fk-", "bb-", "run-"};
+
+static void run_root(const char *root, bool found[KINDS])
 {
-    static const char *const kinds[] = {"fk-", "bb-", "run-"};
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < KINDS; k++) {
         char **names = list_dir(root, kinds[k]);
         if (!names) {
             printf("SKIP %s: not there\n", root);
@@ -446,16 +448,19 @@ static void run_root(const char *root)
         }
         for (size_t i = 0; names[i]; i++)
             run_folder(root, names[i]);
-        if (!names[0])
-            printf("SKIP %s%s*: none in %s\n", kinds[k][0] == 'r' ? "released runs " : "", kinds[k], root);
+        found[k] |= names[0] != NULL;
         free_list(names);
     }
 }
 
 int main(int argc, char **argv)
 {
+    bool found[KINDS] = {false};
     for (int i = 1; i < argc; i++)
-        run_root(argv[i]);
+        run_root(argv[i], found);
+    for (size_t k = 0; k < KINDS; k++)
+        if (!found[k])
+            printf("SKIP %s*: in no folder\n", kinds[k]);
     printf("%u checks, %u failures\n", n_checks, n_failures);
     return n_failures || n_checks < 100;
 }
