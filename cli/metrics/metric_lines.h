@@ -45,7 +45,7 @@ enum metric_doubt {
     METRIC_OF_SOMETHING /* words behind the name may belong to it: `loss on test set: 0.5` */
 };
 
-enum metric_part { METRIC_PART_ANY = 1, METRIC_PART_TRAIN = 2, METRIC_PART_EVAL = 4 };
+enum metric_part { METRIC_PART_ANY = 1, METRIC_PART_TRAIN = 2, METRIC_PART_EVAL = 4, METRIC_PART_TEST = 8 };
 
 struct metric_lines {
     struct metric_query query;                 /* the caller's names, and "step" */

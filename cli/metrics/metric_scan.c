@@ -201,7 +201,7 @@ static bool read_number(struct metric_found *found, const char *line, size_t at,
     found->length = n;
     found->problem = METRIC_READ;
     found->unit = find_unit(line, end, length);
-    if (*found->unit == '%' && is_bar(line, *end, length))
+    if (*found->unit == '%' && (is_bar(line, *end, length) || metric_scan_is_level(line + at, length - at)))
         return false;
     if (!*found->unit && *end < length &&
         (is_word(line[*end]) ||
@@ -384,6 +384,13 @@ static void check_comma(struct metric_found *found, const char *line, size_t end
         found->doubtful = true;
 }
 
+bool metric_scan_is_level(const char *text, size_t length)
+{
+    const size_t n = number_length(text, length),
+                 word = n && n < length && text[n] == '%' ? skip_blanks(text, n + 1, length) : length;
+    return begins_with(text, word, length, "CI") || (length - word >= 10 && strncasecmp(text + word, "confidence", 10) == 0);
+}
+
 bool metric_scan_is_real(const char *number, size_t n)
 {
     return memchr(number, '.', n) || memchr(number, 'e', n) || memchr(number, 'E', n);
@@ -468,10 +475,13 @@ static size_t skip_remark(struct metric_found *found, const char *line, size_t a
     const bool counts = at < length && line[at] == '[', remark = at < length && line[at] == '(';
     const size_t most = length - at > REMARK_BYTES ? at + REMARK_BYTES : length;
     size_t end = at + counts;
+    const bool spread = begins_with(line, at, length, "+- ") || begins_with(line, at, length, "± ");
     while ((counts || remark) && end < most && (counts ? is_word(line[end]) || line[end] == '-' : line[end] != ')'))
         end++;
     const bool remarks = end < most && (counts ? line[end] == ']' : remark);
-    size_t after = skip_blanks(line, remarks ? end + 1 : at, length);
+    while (spread && end < most && (is_word(line[end]) || memchr(" +-±", line[end], 5))) /* `Mean +- std dev:` of pyperf */
+        end++;
+    size_t after = skip_blanks(line, remarks ? end + 1 : spread ? end : at, length);
     if (begins_with(line, after, length, "@[")) {
         const char *close = memchr(line + after, ']', length - after);
         found->condition = line + after;
@@ -743,10 +753,25 @@ static void find_before(struct metric_found *found, const char *line, size_t at,
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (end - from == strlen(others[i]) && begins_with(line, from, length, others[i]))
             return;
+    static const char *const bests[] = {"best", "min", "minimum", "max", "maximum", "lowest", "highest"};
+    static const char *const branches[] = {"├", "└", "╰"}; /* what the line above is made of */
+    const size_t begin = skip_blanks(line, 0, length);
     if (from < end && !is_digit(line[from]) && is_word(line[from])) {
+        for (size_t i = 0; i < sizeof bests / sizeof *bests; i++) { /* `Minimum validation` is not `Validation` */
+            const size_t n = strlen(bests[i]) + 1;
+            if (from >= n && line[from - 1] == ' ' && strncasecmp(line + from - n, bests[i], n - 1) == 0) {
+                from -= n;
+                break;
+            }
+        }
         found->before = line + from;
         found->before_length = end - from;
     }
+    for (size_t i = 0; !found->before_length && i < sizeof branches / sizeof *branches; i++)
+        if (begins_with(line, begin, length, branches[i])) {
+            found->before = line + begin;
+            found->before_length = strlen(branches[i]);
+        }
 }
 
 /*

@@ -122,6 +122,9 @@ size_t metric_scan_border(const char *text, size_t length);
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
 
 /* Whether the number has a point or an exponent, as a measured one has; a count has none. */
+/* Whether a confidence level is here, `95% CI` or `95% confidence interval`, which is no value. */
+bool metric_scan_is_level(const char *text, size_t length);
+
 bool metric_scan_is_real(const char *number, size_t n);
 
 /* The start of the value in the call at line[at], as in `np.float64(0.5)`; `at` without a call. */

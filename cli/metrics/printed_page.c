@@ -128,6 +128,10 @@ static void add_cell(struct cells *cells, const char *line, size_t from, size_t 
         to--;
     if (cells->n == CELLS_MAX)
         return;
+    if (to - from > 1 && strchr("'\"", line[from]) && line[to - 1] == line[from]) { /* of a CSV, and of console.table */
+        from++;
+        to--;
+    }
     for (size_t i = 0; i < from; i++)
         characters += (line[i] & 0xc0) != 0x80;
     cells->cell[cells->n].at = from;
@@ -136,6 +140,21 @@ static void add_cell(struct cells *cells, const char *line, size_t from, size_t 
     for (size_t i = from; i < to; i++)
         characters += (line[i] & 0xc0) != 0x80;
     cells->cell[cells->n++].to = characters;
+}
+
+/* Splits a row of a table with borders, whose first and last cells may be empty. */
+static void split_bordered(struct cells *cells, const char *line, size_t length)
+{
+    size_t from = indentation(line, length), n;
+    cells->n = 0;
+    from += metric_scan_border(line + from, length - from);
+    for (size_t at = from; at < length; at += n ? n : 1)
+        if ((n = metric_scan_border(line + at, length - at)) > 0) {
+            add_cell(cells, line, from, at);
+            from = at + n;
+        }
+    if (indentation(line + from, length - from) < length - from)
+        add_cell(cells, line, from, length);
 }
 
 /* Splits the line. Ignores blanks and vertical lines around the whole line. */
@@ -169,8 +188,8 @@ static void split(struct cells *cells, enum separator by, const char *line, size
 static bool looks_like_number(const char *cell, size_t length)
 {
     struct metric_found found = {.unit = ""};
-    return metric_scan_value(&found, cell, 0, length) ||
-           (length > 0 && is_digit(cell[length > 1 && (*cell == '-' || *cell == '+')]));
+    return !metric_scan_is_level(cell, length) && (metric_scan_value(&found, cell, 0, length) ||
+                                                   (length > 0 && is_digit(cell[length > 1 && (*cell == '-' || *cell == '+')])));
 }
 
 static size_t count_numbers(const struct cells *cells, const char *line)
@@ -525,8 +544,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
             k += !by_position && names_rows(page, &cells, line);
             if (column == NOT_HERE || k == cells.n)
                 continue;
-            const size_t quoted = cells.cell[k].length > 1 && strchr("'\"", line[cells.cell[k].at]); /* of console.table */
-            if (!metric_scan_value(&found, line, cells.cell[k].at + quoted, cells.cell[k].at + cells.cell[k].length - quoted))
+            if (!metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
                 continue;
             found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
             found.doubtful = false;
@@ -708,7 +726,7 @@ static void look_for_break(struct printed_page *page, const struct metric_query 
 /* ---- rows with their name in front ---- */
 
 static const char *const value_words[] = {"min", "max", "value", "mean", ".estimate", "measurement"};
-static const char *const name_words[] = {".metric", "measure"};
+static const char *const name_words[] = {".metric", "measure", "metric"};
 enum { N_VALUE_WORDS = sizeof value_words / sizeof *value_words, N_NAME_WORDS = sizeof name_words / sizeof *name_words };
 
 /* Whether such a word is anywhere in the line. Most lines have none, and splitting them into cells takes longer. */
@@ -733,7 +751,10 @@ static void look_for_values(struct printed_page *page, const char *line, size_t 
     const bool tibble =
         memmem(line, length, ".metric", 7) != NULL; /* the gaps between its names are single blanks and wider ones */
     for (size_t s = 0; s < sizeof separators / sizeof *separators; s++) {
-        split(&cells, separators[s], line, length);
+        if (separators[s] == BY_BORDER)
+            split_bordered(&cells, line, length);
+        else
+            split(&cells, separators[s], line, length);
         if (cells.n < 3 || count_numbers(&cells, line) > 0 ||
             (separators[s] != BY_BORDER && (separators[s] == BY_BLANK) != tibble))
             continue;
@@ -758,25 +779,72 @@ static void look_for_values(struct printed_page *page, const char *line, size_t 
     }
 }
 
-/* Reads the value of a row whose name is in the column `.metric` or `measure`; R puts the number of the row in front. */
-static bool read_named_row(const struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+/* Of which the last counts, as in lines of text. */
+static const char *const splits[] = {"train", "training",   "val", "valid", "validation",
+                                     "eval",  "evaluation", "dev", "test",  NULL};
+
+/*
+ * Writes what the row is of: its cells with letters in front of the name, as the task and the filter of lm-eval. An empty first cell
+ * stands for that of the row above.
+ */
+static size_t row_label(struct printed_page *page, char out[PAGE_TEXT_BYTES], const struct cells *cells, size_t name,
+                        const char *line)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < name; i++) {
+        const char *cell = line + cells->cell[i].at;
+        size_t length = cells->cell[i].length;
+        if (i == 0 && length == 0) {
+            cell = page->first_cell;
+            length = strlen(cell);
+        } else if (i == 0) {
+            length = length < PAGE_LABEL_BYTES ? length : PAGE_LABEL_BYTES - 1;
+            memcpy(page->first_cell, cell, length);
+            page->first_cell[length] = '\0';
+        }
+        if (is_label(cell, length) && !is_word_of(splits, cell, length) && n + length < PAGE_TEXT_BYTES) {
+            memcpy(out + n, cell, length);
+            n += length;
+        }
+    }
+    return n;
+}
+
+/*
+ * Reads the value of a row whose name is in the column `.metric`, `measure` or `Metric`; R puts the number of the row in front. With
+ * borders, the other cells in front of it say what it is of; of several metrics in rows that begin with a name, none is meant.
+ */
+static bool read_named_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                            metric_found_fn *report, void *context)
 {
     struct cells cells;
+    char label[PAGE_TEXT_BYTES];
     bool any = false;
     if (!page->values.name || !page->values.n)
         return false;
-    split(&cells, (enum separator)page->values.separator, line, length);
-    const size_t index = cells.n == page->values.n + 1, name = page->values.name - 1 + index, value = page->values.column + index;
+    const bool bordered = page->values.separator == BY_BORDER;
+    if (bordered)
+        split_bordered(&cells, line, length);
+    else
+        split(&cells, (enum separator)page->values.separator, line, length);
+    const size_t index = !bordered && cells.n == page->values.n + 1, name = page->values.name - 1 + index,
+                 value = page->values.column + index;
     if (cells.n - index != page->values.n)
         return false;
+    const size_t label_length = bordered ? row_label(page, label, &cells, name, line) : 0;
     for (size_t i = 0; i < query->n_names; i++) {
-        struct metric_found found = {
-            .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
-        if (!is_named(query->names[i], line + cells.cell[name].at, cells.cell[name].length) ||
+        struct metric_found found = {.name = query->names[i],
+                                     .name_length = strlen(query->names[i]),
+                                     .source = METRIC_BY_NAME,
+                                     .unit = "",
+                                     .condition = label,
+                                     .condition_length = label_length};
+        const bool whole = bordered && name > 0 && is_named(query->names[i], line + cells.cell[0].at, cells.cell[0].length);
+        if ((!whole && !is_named(query->names[i], line + cells.cell[name].at, cells.cell[name].length)) ||
             !metric_scan_value(&found, line, cells.cell[value].at, cells.cell[value].at + cells.cell[value].length))
             continue;
         found.doubtful = false;
+        found.problem = whole ? METRIC_SEVERAL : found.problem;
         report(context, &found);
         any = true;
     }
@@ -819,8 +887,9 @@ static void check_row(void *context, const struct metric_found *found)
     } else if (named && k >= first) {
         metric_scan_value(&other, r->line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length);
         other.doubtful = false;
-    } else if (memchr(r->line + cells.cell[first + 1].at, '.', cells.cell[first + 1].length)) {
-        other.doubtful = true;
+    } else {
+        for (size_t i = first + 1; i < cells.n && looks_like_number(r->line + cells.cell[i].at, cells.cell[i].length); i++)
+            other.doubtful = other.doubtful || memchr(r->line + cells.cell[i].at, '.', cells.cell[i].length); /* integers count */
     }
 done:
     r->report(r->context, &other);
@@ -882,6 +951,8 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
     if (query->n_names && (may_end_with_classes(line, length) || may_name_quantiles(line, length)) &&
         name_columns(page, query, line, length))
         return;
+    if (read_named_row(page, query, line, length, report, context))
+        return;
     size_t n = with_section(page, whole, line, length);
     if (n && metric_scan_names(query, whole, n, report, context)) {
         found = true;
@@ -892,8 +963,6 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
         look_for_break(page, query, line, length);
         return;
     }
-    if (read_named_row(page, query, line, length, report, context))
-        return;
     look_for_section(page, line, length);
     look_for_values(page, line, length);
     look_for_table(page, query, line, length, report, context);

@@ -46,10 +46,11 @@ struct printed_page {
     char label[PAGE_LABEL_BYTES];     /* of the row that was read since the line of names; "0": a number; "": none */
     char above[PAGE_TEXT_BYTES];      /* the previous line, if it may be the upper half of a line of names */
     size_t above_length;
+    char first_cell[PAGE_LABEL_BYTES]; /* of the last row with borders whose first cell was not empty */
     struct {
         int separator;
         size_t n, column;             /* of n names in a line; n 0: no line had it; column 0: the line has `min` and `max` */
-        size_t name;                  /* 1 + the column of `.metric` or `measure`; 0: none */
+        size_t name;                  /* 1 + the column of `.metric`, `measure` or `Metric`; 0: none */
     } values;                         /* where a line of names has `value` or `mean` */
     char object[PAGE_LABEL_BYTES];    /* the name that a JSON object has; "": none */
     struct printed_object objects;    /* that are open */
