@@ -779,7 +779,7 @@ static void look_for_values(struct printed_page *page, const char *line, size_t 
     }
 }
 
-/* Of which the last counts, as in lines of text. */
+/* The last of these counts, as in lines of text. */
 static const char *const splits[] = {"train", "training",   "val", "valid", "validation",
                                      "eval",  "evaluation", "dev", "test",  NULL};
 

@@ -106,7 +106,7 @@ cat tasks later | gives acc 0.6 'rows with different labels'
 printf '| Step | Metric | Value |\n|---|---|---|\n| 1 | loss | 0.5 |\n| 2 | loss | 0.4 |\n' | gives loss 0.4 ''
 printf '| Epoch | Metric | Value |\n|---|---|---|\n| Epoch 1 | loss | 0.5 |\n| Epoch 2 | loss | 0.4 |\n' | gives loss 0.4 'labels count up'
 printf '| Split | Metric | Value |\n|---|---|---|\n| train | loss | 0.5 |\n| val | loss | 0.4 |\n' | gives loss 0.4 'other data (training, validation, test)'
-# A level of confidence is no value: the names of llama.cpp's HellaSwag, and caret.
+# Nothing is read from a level of confidence: the names of llama.cpp's HellaSwag, and caret.
 printf 'task\tacc_norm\t95%% confidence interval\n1\t100.00000000%%\t[20.6543%%, 100.0000%%]\n2\t50.00000000%%\t[9.4531%%, 90.5469%%]\n' | gives acc_norm 50.0 ''
 printf 'acc 95%% CI: 0.88-0.93\n' | gives acc '' 'looked for `acc`'
 printf 'acc: 95%% (confident)\n' | gives acc 95.0 ''
@@ -308,6 +308,13 @@ printf '{"id": 0, "val_loss": 0.3, "config": {}}\n{"id": 1, "val_loss": 0.2}\n' 
 printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
+# Objects of several things: Google Benchmark 1.9, hyperfine 1.15, JMH 1.37 and MTEB say of what each is; of steps the last counts.
+printf '{"benchmarks": [{"name": "A", "cpu_time": 2.5, "val_loss": 0.5}, {"name": "B", "cpu_time": 3.5}]}' | left val_loss benchmarks.json 0.5
+printf '{"results": [{"command": "a", "val_loss": 0.5}, {"command": "b", "val_loss": 0.4}]}' | left val_loss results.json ''
+must_have err 'write NAME=PATH#a/val_loss for one of them'
+printf '[{"benchmark": "t.A", "primaryMetric": {"val_loss": 0.5}}, {"benchmark": "t.B", "primaryMetric": {"val_loss": 0.4}}]' | left val_loss jmh.json ''
+must_have err 't.A/primaryMetric/val_loss'
+printf '{"steps": [{"name": "fit", "val_loss": 0.5}, {"name": "fit", "val_loss": 0.4}]}' | left val_loss results.json 0.4
 printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
 # TorchRL 0.14: a file without names for each metric, found by itself, too.
 mkdir -p scalars/eval
