@@ -252,6 +252,9 @@ static bool is_in_sentence(struct reading *r, const struct metric_found *found, 
     return true;
 }
 
+/* A title begins before that; each word of a line is looked at from its beginning. */
+enum { TITLE_BYTES = 80 };
+
 /*
  * Whether the word at text[at] says what the line is about: it begins the line, or ends a title as in `| valid | epoch 1`, `[train] ` and
  * `validation: `. That of `valid_loss`, `test.py`, `x/test` or `the test step` does not.
@@ -259,8 +262,8 @@ static bool is_in_sentence(struct reading *r, const struct metric_found *found, 
 static bool is_title(const char *text, size_t at, size_t n, size_t length)
 {
     size_t begin = 0, end = at + n;
-    while (begin < at && strchr(" \t*#=>-.,:[]0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", text[begin])) /* and what a log puts there */
-        begin++;
+    while (begin < at && begin < TITLE_BYTES && strchr(" \t*#=>-.,:[]0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", text[begin]))
+        begin++; /* also over the time and the level that a log puts there */
     const bool apart = at == 0 || strchr(" \t|[(*#'\"", text[at - 1]), blank = end < length && strchr(" \t", text[end]);
     while (end < length && strchr(" \t", text[end]))
         end++;

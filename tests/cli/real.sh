@@ -122,6 +122,10 @@ printf 'epoch 1\n  └─ loss: 0.5\nepoch 2\n  └─ loss: 0.4\n' | gives loss
 printf ' validation loss at iteration 100 on validation set | lm loss value: 7.9 | \n validation loss at iteration 100 on test set | lm loss value: 8.0 | \n' |
     gives 'lm loss value' 8.0 'other data (training, validation, test)'
 printf 'Validation bpb: 2.91\nMinimum validation bpb: 2.89\n' | gives bpb 2.89 'other lines have another word in front'
+# divan 0.1: the first number has no border in front, and is not the mean.
+printf 'd        fastest   │ slowest   │ mean      │ samples\n├─ prod  3.156 ns  │ 3.571 ns  │ 3.22 ns   │ 100\n╰─ sum   4.6 ns    │ 5.1 ns    │ 4.71 ns   │ 100\n' >divan
+gives prod 3.22 '' <divan
+gives mean 3.22 'rows with different labels' <divan
 # ApacheBench 2.3: integers in front of a number with a point. A name between two numbers ends the row.
 printf 'Total:          1    7  20.4      1     166\n' | gives Total 1.0 'two numbers, of which the first counts'
 printf 'step   10  loss   0.5  lr  0.1\n' | gives loss 0.5 ''
