@@ -193,10 +193,12 @@ static bool is_of_longer_name(struct reading *r, const struct metric_found *foun
 /* Whether the second counts on from the first, as steps do: `(1)` and `(2)`, `ckpt-100` and `ckpt-200`. */
 static bool counts_on(const char *before, const char *after)
 {
-    const size_t word = strcspn(before, "0123456789"), from = word + strspn(before + word, "0123456789"),
-                 to = word + strspn(after + word, "0123456789");
-    return strncmp(before, after, word) == 0 && from > word && to > word && strcmp(before + from, after + to) == 0 &&
-           strchr(")", before[from]) && strtod(after + word, NULL) > strtod(before + word, NULL);
+    const size_t word = strcspn(before, "0123456789"), from = word + strspn(before + word, "0123456789");
+    if (strncmp(before, after, word) != 0)
+        return false;
+    const size_t to = word + strspn(after + word, "0123456789");
+    return from > word && to > word && strcmp(before + from, after + to) == 0 && strchr(")", before[from]) &&
+           strtod(after + word, NULL) > strtod(before + word, NULL);
 }
 
 /*

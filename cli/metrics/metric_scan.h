@@ -122,7 +122,7 @@ size_t metric_scan_border(const char *text, size_t length);
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
 
 /* Whether the number has a point or an exponent, as a measured one has; a count has none. */
-/* Whether a confidence level is here, `95% CI` or `95% confidence interval`, which is no value. */
+/* Whether the text is a level of confidence, `95% CI` or `95% confidence interval`, and holds no value. */
 bool metric_scan_is_level(const char *text, size_t length);
 
 bool metric_scan_is_real(const char *number, size_t n);
