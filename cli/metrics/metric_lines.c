@@ -190,15 +190,12 @@ static bool is_of_longer_name(struct reading *r, const struct metric_found *foun
     return n && bare;
 }
 
-/* Whether the second counts on from the first, as steps do: `(1)` and `(2)`, `ckpt-100` and `ckpt-200`. */
+/* Whether both are plain integers in brackets, `(1)` and `(2)`, and the second is greater, as those of steps. */
 static bool counts_on(const char *before, const char *after)
 {
-    const size_t word = strcspn(before, "0123456789"), from = word + strspn(before + word, "0123456789");
-    if (strncmp(before, after, word) != 0)
-        return false;
-    const size_t to = word + strspn(after + word, "0123456789");
-    return from > word && to > word && strcmp(before + from, after + to) == 0 && strchr(")", before[from]) &&
-           strtod(after + word, NULL) > strtod(before + word, NULL);
+    const size_t from = strspn(before + 1, "0123456789"), to = strspn(after + 1, "0123456789");
+    return strcmp(before + 1 + from, ")") == 0 && strcmp(after + 1 + to, ")") == 0 &&
+           strtod(after + 1, NULL) > strtod(before + 1, NULL);
 }
 
 /*
@@ -225,11 +222,11 @@ static bool is_of_other_condition(struct reading *r, const struct metric_found *
         strcpy(first, condition);
     if (strcmp(first, condition) == 0)
         return false;
+    if (!brackets)
+        return true;
     if (counts_on(first, condition) && !in_this_line(r, name)) {
         note(r, name, METRIC_LATER_ROW, METRIC_READ);
         strcpy(first, condition);
-    } else if (!brackets) {
-        return true;
     } else {
         *problem = *problem ? *problem : METRIC_SEVERAL;
         strcpy(first, "?"); /* no line has that: none counts from now on */
@@ -254,9 +251,6 @@ static bool is_in_sentence(struct reading *r, const struct metric_found *found, 
     return true;
 }
 
-/* A title begins before that; each word of a line is looked at from its beginning. */
-enum { TITLE_BYTES = 80 };
-
 /*
  * Whether the word at text[at] says what the line is about: it begins the line, or ends a title as in `| valid | epoch 1`, `[train] ` and
  * `validation: `. That of `valid_loss`, `test.py`, `x/test` or `the test step` does not.
@@ -264,8 +258,8 @@ enum { TITLE_BYTES = 80 };
 static bool is_title(const char *text, size_t at, size_t n, size_t length)
 {
     size_t begin = 0, end = at + n;
-    while (begin < at && begin < TITLE_BYTES && strchr(" \t*#=>-.,:[]0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", text[begin]))
-        begin++; /* also over the time and the level that a log puts there */
+    while (begin < at && strchr(" \t*#=>-", text[begin]))
+        begin++;
     const bool apart = at == 0 || strchr(" \t|[(*#'\"", text[at - 1]), blank = end < length && strchr(" \t", text[end]);
     while (end < length && strchr(" \t", text[end]))
         end++;
@@ -278,10 +272,17 @@ static unsigned part_of(const struct reading *r, const struct metric_found *foun
     static const struct {
         const char *word;
         unsigned part;
-    } words[] = {{"train", METRIC_PART_TRAIN},     {"training", METRIC_PART_TRAIN},      {"valid", METRIC_PART_EVAL},
-                 {"validation", METRIC_PART_EVAL}, {"validation set", METRIC_PART_EVAL}, {"val", METRIC_PART_EVAL},
-                 {"eval", METRIC_PART_EVAL},       {"evaluation", METRIC_PART_EVAL},     {"evaluated", METRIC_PART_EVAL},
-                 {"test", METRIC_PART_TEST},       {"test set", METRIC_PART_TEST},       {"dev", METRIC_PART_EVAL}};
+    } words[] = {{"train", METRIC_PART_TRAIN},
+                 {"training", METRIC_PART_TRAIN},
+                 {"valid", METRIC_PART_EVAL},
+                 {"validation", METRIC_PART_EVAL},
+                 {"validation set", METRIC_PART_EVAL},
+                 {"val", METRIC_PART_EVAL},
+                 {"eval", METRIC_PART_EVAL},
+                 {"evaluation", METRIC_PART_EVAL},
+                 {"test", METRIC_PART_TEST},
+                 {"test set", METRIC_PART_TEST},
+                 {"dev", METRIC_PART_EVAL}};
     const size_t length = found->at < r->length ? found->at : r->length;
     const char *path = r->lines->page.objects.path, *inner = strrchr(path, '/');
     unsigned part = METRIC_PART_ANY;

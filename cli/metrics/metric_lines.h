@@ -26,7 +26,7 @@ enum {
     METRIC_NEAREST_BYTES = 160,
     METRIC_REMARKS_MAX = 4,
     METRIC_BEFORE_BYTES = 24,
-    METRIC_CONDITION_BYTES = 64
+    METRIC_CONDITION_BYTES = 128
 };
 
 /* What the caller may not expect about how a metric was read. */

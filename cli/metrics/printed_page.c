@@ -128,10 +128,6 @@ static void add_cell(struct cells *cells, const char *line, size_t from, size_t 
         to--;
     if (cells->n == CELLS_MAX)
         return;
-    if (to - from > 1 && strchr("'\"", line[from]) && line[to - 1] == line[from]) { /* of a CSV, and of console.table */
-        from++;
-        to--;
-    }
     for (size_t i = 0; i < from; i++)
         characters += (line[i] & 0xc0) != 0x80;
     cells->cell[cells->n].at = from;
@@ -142,19 +138,10 @@ static void add_cell(struct cells *cells, const char *line, size_t from, size_t 
     cells->cell[cells->n++].to = characters;
 }
 
-/* Splits a row of a table with borders, whose first and last cells may be empty. */
-static void split_bordered(struct cells *cells, const char *line, size_t length)
+/* Whether the cell of a line with these separators is in quotes, as in a CSV; blanks around it make it a list in a sentence. */
+static bool is_quoted(enum separator by, const char *line, size_t from, size_t to)
 {
-    size_t from = indentation(line, length), n;
-    cells->n = 0;
-    from += metric_scan_border(line + from, length - from);
-    for (size_t at = from; at < length; at += n ? n : 1)
-        if ((n = metric_scan_border(line + at, length - at)) > 0) {
-            add_cell(cells, line, from, at);
-            from = at + n;
-        }
-    if (indentation(line + from, length - from) < length - from)
-        add_cell(cells, line, from, length);
+    return (by == BY_COMMA || by == BY_TAB) && *line == '"' && to - from > 1 && line[from] == '"' && line[to - 1] == '"';
 }
 
 /* Splits the line. Ignores blanks and vertical lines around the whole line. */
@@ -179,7 +166,8 @@ static void split(struct cells *cells, enum separator by, const char *line, size
         size_t n = at < length ? separator_length(by, line, at, length) : 1;
         if (!n)
             continue;
-        add_cell(cells, line, from, at < length ? at : length);
+        const size_t end = at < length ? at : length, quoted = is_quoted(by, line, from, end);
+        add_cell(cells, line, from + quoted, end - quoted);
         from = at + n;
         at = from - 1;
     }
@@ -188,8 +176,9 @@ static void split(struct cells *cells, enum separator by, const char *line, size
 static bool looks_like_number(const char *cell, size_t length)
 {
     struct metric_found found = {.unit = ""};
-    return !metric_scan_is_level(cell, length) && (metric_scan_value(&found, cell, 0, length) ||
-                                                   (length > 0 && is_digit(cell[length > 1 && (*cell == '-' || *cell == '+')])));
+    return !metric_scan_is_level(cell, 0, length) &&
+           (metric_scan_value(&found, cell, 0, length) ||
+            (length > 0 && is_digit(cell[length > 1 && (*cell == '-' || *cell == '+')])));
 }
 
 static size_t count_numbers(const struct cells *cells, const char *line)
@@ -335,6 +324,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         page->n_columns = cells.n;
         page->first_from = cells.cell[0].from;
         page->has_corner = is_corner((enum separator)by, line, cells.cell[0].at);
+        page->numbers_rows = cells.cell[0].length == 0 && *line == '"';
         page->joined = false;
         page->label[0] = '\0';
         return true;
@@ -533,7 +523,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
         /* Behind the index of a data frame, a column without a name, the label is in the second cell. */
         const size_t label = cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length) &&
-                             (cells.n == page->n_columns + 1 || cells.cell[0].to <= page->first_from);
+                             (cells.n == page->n_columns + 1 || cells.cell[0].to <= page->first_from || page->numbers_rows);
         bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length, &later);
         for (size_t i = 0;
              i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_word_of(totals, page->label, strlen(page->label))); i++) {
@@ -544,7 +534,8 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
             k += !by_position && names_rows(page, &cells, line);
             if (column == NOT_HERE || k == cells.n)
                 continue;
-            if (!metric_scan_value(&found, line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length))
+            const size_t quoted = cells.cell[k].length > 1 && strchr("'\"", line[cells.cell[k].at]); /* of console.table */
+            if (!metric_scan_value(&found, line, cells.cell[k].at + quoted, cells.cell[k].at + cells.cell[k].length - quoted))
                 continue;
             found.problem = column == TWICE ? METRIC_SEVERAL : found.problem;
             found.doubtful = false;
@@ -726,7 +717,7 @@ static void look_for_break(struct printed_page *page, const struct metric_query 
 /* ---- rows with their name in front ---- */
 
 static const char *const value_words[] = {"min", "max", "value", "mean", ".estimate", "measurement"};
-static const char *const name_words[] = {".metric", "measure", "metric"};
+static const char *const name_words[] = {".metric", "measure"};
 enum { N_VALUE_WORDS = sizeof value_words / sizeof *value_words, N_NAME_WORDS = sizeof name_words / sizeof *name_words };
 
 /* Whether such a word is anywhere in the line. Most lines have none, and splitting them into cells takes longer. */
@@ -751,10 +742,7 @@ static void look_for_values(struct printed_page *page, const char *line, size_t 
     const bool tibble =
         memmem(line, length, ".metric", 7) != NULL; /* the gaps between its names are single blanks and wider ones */
     for (size_t s = 0; s < sizeof separators / sizeof *separators; s++) {
-        if (separators[s] == BY_BORDER)
-            split_bordered(&cells, line, length);
-        else
-            split(&cells, separators[s], line, length);
+        split(&cells, separators[s], line, length);
         if (cells.n < 3 || count_numbers(&cells, line) > 0 ||
             (separators[s] != BY_BORDER && (separators[s] == BY_BLANK) != tibble))
             continue;
@@ -779,68 +767,112 @@ static void look_for_values(struct printed_page *page, const char *line, size_t 
     }
 }
 
-/* The last of these counts, as in lines of text. */
-static const char *const splits[] = {"train", "training",   "val", "valid", "validation",
-                                     "eval",  "evaluation", "dev", "test",  NULL};
-
-/*
- * Writes what the row is of: its cells with letters in front of the name, as the task and the filter of lm-eval. An empty first cell
- * stands for that of the row above.
- */
-static size_t row_label(struct printed_page *page, char out[PAGE_TEXT_BYTES], const struct cells *cells, size_t name,
-                        const char *line)
+/* Reads the value of a row whose name is in the column `.metric` or `measure`; R puts the number of the row in front. */
+static bool read_named_row(const struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                           metric_found_fn *report, void *context)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < name; i++) {
-        const char *cell = line + cells->cell[i].at;
-        size_t length = cells->cell[i].length;
-        if (i == 0 && length == 0) {
-            cell = page->first_cell;
-            length = strlen(cell);
-        } else if (i == 0) {
-            length = length < PAGE_LABEL_BYTES ? length : PAGE_LABEL_BYTES - 1;
-            memcpy(page->first_cell, cell, length);
-            page->first_cell[length] = '\0';
-        }
-        if (is_label(cell, length) && !is_word_of(splits, cell, length) && n + length < PAGE_TEXT_BYTES) {
-            memcpy(out + n, cell, length);
-            n += length;
-        }
+    struct cells cells;
+    bool any = false;
+    if (!page->values.name || !page->values.n)
+        return false;
+    split(&cells, (enum separator)page->values.separator, line, length);
+    const size_t index = cells.n == page->values.n + 1, name = page->values.name - 1 + index, value = page->values.column + index;
+    if (cells.n - index != page->values.n)
+        return false;
+    for (size_t i = 0; i < query->n_names; i++) {
+        struct metric_found found = {
+            .name = query->names[i], .name_length = strlen(query->names[i]), .source = METRIC_BY_NAME, .unit = ""};
+        if (!is_named(query->names[i], line + cells.cell[name].at, cells.cell[name].length) ||
+            !metric_scan_value(&found, line, cells.cell[value].at, cells.cell[value].at + cells.cell[value].length))
+            continue;
+        found.doubtful = false;
+        report(context, &found);
+        any = true;
     }
-    return n;
+    return any;
+}
+
+/* ---- rows of the tasks of lm-eval and lighteval ---- */
+
+static bool is_cell(const struct cells *cells, size_t i, const char *line, const char *text)
+{
+    return cells->cell[i].length == strlen(text) && memcmp(line + cells->cell[i].at, text, strlen(text)) == 0;
+}
+
+/* Splits a row with borders, whose cells may be empty, the first one, too. */
+static void split_bordered(struct cells *cells, const char *line, size_t length)
+{
+    size_t from = metric_scan_border(line, length), n;
+    cells->n = 0;
+    for (size_t at = from; at < length; at += n ? n : 1)
+        if ((n = metric_scan_border(line + at, length - at)) > 0) {
+            add_cell(cells, line, from, at);
+            from = at + n;
+        }
+}
+
+/* Begins such a table at exactly its names: Tasks, Version, Filter, n-shot, Metric, Value, Stderr; lighteval has neither filter nor shots. */
+static void look_for_tasks(struct printed_page *page, const struct cells *cells, const char *line)
+{
+    static const char *const names[] = {"Version", "Filter", "n-shot", "Metric", "Value", "Stderr"};
+    enum { N_NAMES = sizeof names / sizeof *names, FILTER = 1, METRIC = 3, VALUE = 4 };
+    size_t next = 0, places[N_NAMES] = {0};
+    if (!cells->n || !(is_cell(cells, 0, line, "Tasks") || is_cell(cells, 0, line, "Task") || is_cell(cells, 0, line, "Groups")))
+        return;
+    for (size_t i = 1; i < cells->n; i++) {
+        if (cells->cell[i].length == 0)
+            continue;
+        if (next == FILTER && is_cell(cells, i, line, names[METRIC]))
+            next = METRIC;
+        if (next == N_NAMES || !is_cell(cells, i, line, names[next]))
+            return;
+        places[next++] = i;
+    }
+    page->tasks.n = next == N_NAMES ? cells->n : 0;
+    page->tasks.name = places[METRIC];
+    page->tasks.value = places[VALUE];
+    page->tasks.task[0] = '\0';
 }
 
 /*
- * Reads the value of a row whose name is in the column `.metric`, `measure` or `Metric`; R puts the number of the row in front. With
- * borders, the other cells in front of it say what it is of; of several metrics in rows that begin with a name, none is meant.
+ * Reads the value of a metric, with the task, the filter and what else is in front of it as its condition. An empty first cell stands for that of the
+ * row above. Which metric of a task is meant, nothing says.
  */
-static bool read_named_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
-                           metric_found_fn *report, void *context)
+static bool read_task_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                          metric_found_fn *report, void *context)
 {
     struct cells cells;
     char label[PAGE_TEXT_BYTES];
     bool any = false;
-    if (!page->values.name || !page->values.n)
+    if (!page->tasks.n && !metric_scan_border(line, length))
         return false;
-    const bool bordered = page->values.separator == BY_BORDER;
-    if (bordered)
-        split_bordered(&cells, line, length);
-    else
-        split(&cells, (enum separator)page->values.separator, line, length);
-    const size_t index = !bordered && cells.n == page->values.n + 1, name = page->values.name - 1 + index,
-                 value = page->values.column + index;
-    if (cells.n - index != page->values.n)
+    split_bordered(&cells, line, length);
+    if (cells.n != page->tasks.n || length >= sizeof label) {
+        page->tasks.n = 0;
+        look_for_tasks(page, &cells, line);
         return false;
-    const size_t label_length = bordered ? row_label(page, label, &cells, name, line) : 0;
+    }
+    if (cells.cell[0].length) {
+        memcpy(page->tasks.task, line + cells.cell[0].at, cells.cell[0].length);
+        page->tasks.task[cells.cell[0].length] = '\0';
+    }
+    size_t n = strlen(page->tasks.task);
+    memcpy(label, page->tasks.task, n);
+    for (size_t i = 1; i < page->tasks.name && n + cells.cell[i].length < sizeof label; i++) {
+        memcpy(label + n, line + cells.cell[i].at, cells.cell[i].length);
+        n += cells.cell[i].length;
+    }
     for (size_t i = 0; i < query->n_names; i++) {
-        struct metric_found found = {.name = query->names[i],
-                                     .name_length = strlen(query->names[i]),
+        const char *name = query->names[i];
+        const size_t metric = page->tasks.name, value = page->tasks.value;
+        struct metric_found found = {.name = name,
+                                     .name_length = strlen(name),
                                      .source = METRIC_BY_NAME,
                                      .unit = "",
                                      .condition = label,
-                                     .condition_length = label_length};
-        const bool whole = bordered && name > 0 && is_named(query->names[i], line + cells.cell[0].at, cells.cell[0].length);
-        if ((!whole && !is_named(query->names[i], line + cells.cell[name].at, cells.cell[name].length)) ||
+                                     .condition_length = n};
+        const bool whole = is_named(name, line + cells.cell[0].at, cells.cell[0].length);
+        if ((!whole && !is_named(name, line + cells.cell[metric].at, cells.cell[metric].length)) ||
             !metric_scan_value(&found, line, cells.cell[value].at, cells.cell[value].at + cells.cell[value].length))
             continue;
         found.doubtful = false;
@@ -876,11 +908,9 @@ static void check_row(void *context, const struct metric_found *found)
         goto done;
     split(&cells, bordered ? BY_BORDER : BY_WIDE_BLANK, r->line, r->length);
     size_t first = 1;
-    if (bordered && found->at < cells.cell[0].at + cells.cell[0].length)
-        first = 0; /* `prod    3.1 ns │ 3.5 ns │ ..` of divan, whose first border is behind the number */
-    while (first && first < cells.n && cells.cell[first].at != found->at)
+    while (first < cells.n && cells.cell[first].at != found->at)
         first++;
-    if (first + 1 >= cells.n || count_numbers(&cells, r->line) + !first < cells.n - first)
+    if (first + 1 >= cells.n || count_numbers(&cells, r->line) < cells.n - first)
         goto done;
     const bool named = r->page->values.n && (cells.n == r->page->values.n || cells.n == r->page->values.n + 1);
     const size_t k = r->page->values.column + (cells.n == r->page->values.n + 1);
@@ -889,9 +919,8 @@ static void check_row(void *context, const struct metric_found *found)
     } else if (named && k >= first) {
         metric_scan_value(&other, r->line, cells.cell[k].at, cells.cell[k].at + cells.cell[k].length);
         other.doubtful = false;
-    } else {
-        for (size_t i = first + 1; i < cells.n && looks_like_number(r->line + cells.cell[i].at, cells.cell[i].length); i++)
-            other.doubtful = other.doubtful || memchr(r->line + cells.cell[i].at, '.', cells.cell[i].length); /* integers count */
+    } else if (memchr(r->line + cells.cell[first + 1].at, '.', cells.cell[first + 1].length)) {
+        other.doubtful = true;
     }
 done:
     r->report(r->context, &other);
@@ -953,7 +982,7 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
     if (query->n_names && (may_end_with_classes(line, length) || may_name_quantiles(line, length)) &&
         name_columns(page, query, line, length))
         return;
-    if (read_named_row(page, query, line, length, report, context))
+    if (read_task_row(page, query, line, length, report, context))
         return;
     size_t n = with_section(page, whole, line, length);
     if (n && metric_scan_names(query, whole, n, report, context)) {
@@ -965,6 +994,8 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
         look_for_break(page, query, line, length);
         return;
     }
+    if (read_named_row(page, query, line, length, report, context))
+        return;
     look_for_section(page, line, length);
     look_for_values(page, line, length);
     look_for_table(page, query, line, length, report, context);
@@ -974,5 +1005,5 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
 bool printed_page_expects(const struct printed_page *page)
 {
     return page->quotes != PAGE_PLAIN || page->n_columns || page->object[0] || page->objects.depth || page->values.name ||
-           page->above_length || page->section[0] || page->broken;
+           page->tasks.n || page->above_length || page->section[0] || page->broken;
 }

@@ -42,43 +42,15 @@ static void take_object(struct reading *r, const char *prefix, const json_t *obj
     }
 }
 
-/* What an object of a list is of, as benchmarks (JMH, Google, pytest), hyperfine and MTEB say; NULL if it does not say. */
-static const char *label(const json_t *object)
-{
-    static const char *const keys[] = {"name", "benchmark", "command", "hf_subset"};
-    const char *text = NULL;
-    for (size_t i = 0; !text && i < sizeof keys / sizeof *keys; i++)
-        text = json_string_value(json_object_get(object, keys[i]));
-    return text;
-}
-
-static bool has_labels(const json_t *list)
-{
-    const char *first = label(json_array_get(list, 0));
-    bool differ = false;
-    for (size_t i = 1; first && i < json_array_size(list); i++) {
-        const char *other = label(json_array_get(list, i));
-        if (!other)
-            return false;
-        differ = differ || strcmp(first, other) != 0;
-    }
-    return differ;
-}
-
-/*
- * The objects of a list are steps of what the list is in, so the name of the list is not a part of their names. Objects of several
- * things have the names of these.
- */
+/* The objects of a list are steps of what the list is in, so the name of the list is not a part of their names. */
 static void take_list(struct reading *r, const char *name, const json_t *list, int depth)
 {
     const char *slash = strrchr(name, '/');
     char parent[NAME_BYTES];
     size_t i;
     json_t *value;
-    const int length = slash ? (int)(slash - name) : 0;
-    const bool labels = has_labels(list);
+    snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - name) : 0, name);
     json_array_foreach((json_t *)(uintptr_t)list, i, value) {
-        snprintf(parent, sizeof parent, "%.*s%s%s", length, name, labels && length ? "/" : "", labels ? label(value) : "");
         if (json_is_object(value))
             take_object(r, parent, value, depth + 1);
         else if (*name && !json_is_array(value))
