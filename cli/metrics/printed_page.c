@@ -847,7 +847,7 @@ static bool read_task_row(struct printed_page *page, const struct metric_query *
     if (!page->tasks.n && !metric_scan_border(line, length))
         return false;
     split_bordered(&cells, line, length);
-    if (cells.n != page->tasks.n || length >= sizeof label) {
+    if (!page->tasks.n || cells.n != page->tasks.n || length >= sizeof label) {
         page->tasks.n = 0;
         look_for_tasks(page, &cells, line);
         return false;

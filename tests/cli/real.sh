@@ -96,43 +96,59 @@ printf 'NDCG(10) = 0.57\nNDCG(5) = 0.61\n' | gives NDCG '' 'several numbers may 
 printf 'NDCG(10) = 0.57\nNDCG(5) = 0.61\n' | gives 'NDCG(10)' 0.57 ''
 printf 'NDCG(5) = 0.61, NDCG(10) = 0.57, NDCG(20) = 0.5\n' | gives NDCG '' 'several numbers may be meant'
 printf 'mAP(0.50, 11point) = 35.12%%\nmAP(0.75, 11point) = 20.1%%\nmAP(0.50, 11point) = 36.1%%\n' | gives mAP '' 'several numbers may be meant'
-# A column `Metric`: other cells say what a row is of, and an empty first one is that of the row above (lm_eval 0.4.13, lighteval 0.13).
+# lm_eval 0.4.13 and lighteval 0.13: the cells in front say what a row is of, and an empty first one is that of the row above.
 printf '|  Tasks   |Version|Filter|n-shot| Metric |   |Value |   |Stderr|\n|----------|------:|------|-----:|--------|---|-----:|---|-----:|\n|arc_easy  |      1|none  |     0|acc     |↑  |0.5872|±  |0.0101|\n|          |       |none  |     0|acc_norm|↑  |0.5421|±  |0.0102|\n|hellaswag |      1|none  |     0|acc     |↑  |0.2872|±  |0.0045|\n|          |       |none  |     0|acc_norm|↑  |0.3114|±  |0.0046|\n' >tasks
 gives acc 0.5872 'rows with different labels' <tasks
 gives acc_norm 0.5421 'rows with different labels' <tasks
 gives arc_easy '' 'several numbers may be meant' <tasks
 sed 's/0.5872/0.6/' tasks >later
 cat tasks later | gives acc 0.6 'rows with different labels'
-printf '| Step | Metric | Value |\n|---|---|---|\n| 1 | loss | 0.5 |\n| 2 | loss | 0.4 |\n' | gives loss 0.4 ''
-printf '| Epoch | Metric | Value |\n|---|---|---|\n| Epoch 1 | loss | 0.5 |\n| Epoch 2 | loss | 0.4 |\n' | gives loss 0.4 'labels count up'
-printf '| Split | Metric | Value |\n|---|---|---|\n| train | loss | 0.5 |\n| val | loss | 0.4 |\n' | gives loss 0.4 'other data (training, validation, test)'
 # Nothing is read from a level of confidence: the names of llama.cpp's HellaSwag, and caret.
 printf 'task\tacc_norm\t95%% confidence interval\n1\t100.00000000%%\t[20.6543%%, 100.0000%%]\n2\t50.00000000%%\t[9.4531%%, 90.5469%%]\n' | gives acc_norm 50.0 ''
 printf 'acc 95%% CI: 0.88-0.93\n' | gives acc '' 'looked for `acc`'
-printf 'acc: 95%% (confident)\n' | gives acc 95.0 ''
 # Quoted cells: redis-benchmark 7.0 --csv, R's write.csv.
 printf '"test","rps","avg"\n"SET","3816.79","8.285"\n"GET","5208.33","7.787"\n' | gives rps 3816.79 'rows with different labels'
+printf '"","model","acc"\n"1","A",0.5\n"2","B",0.6\n' | gives acc 0.5 'rows with different labels'
 printf '"","epoch","val_loss"\n"1",1,0.5\n"2",2,0.43\n' | gives val_loss 0.43 ''
-# Branches below a line that has the name are parts of it (prime-rl); without one, they are lines as others.
-printf 'Evaluated gsm8k (Step 0) | Reward 0.1250\nStep 1 | Reward 0.3300\n\t ╰─ gsm8k | Reward 0.4400\n\t ╰─ math  | Reward 0.2200\n' >envs
-gives Reward 0.33 'lines with the name alone count' <envs
-must_have out 'other data (training, validation, test)'
-printf 'epoch 1\n  └─ loss: 0.5\nepoch 2\n  └─ loss: 0.4\n' | gives loss 0.4 ''
 # Megatron-LM evaluates the validation set and then the test set.
 printf ' validation loss at iteration 100 on validation set | lm loss value: 7.9 | \n validation loss at iteration 100 on test set | lm loss value: 8.0 | \n' |
     gives 'lm loss value' 8.0 'other data (training, validation, test)'
-printf 'Validation bpb: 2.91\nMinimum validation bpb: 2.89\n' | gives bpb 2.89 'other lines have another word in front'
-# divan 0.1: the first number has no border in front, and is not the mean.
-printf 'd        fastest   │ slowest   │ mean      │ samples\n├─ prod  3.156 ns  │ 3.571 ns  │ 3.22 ns   │ 100\n╰─ sum   4.6 ns    │ 5.1 ns    │ 4.71 ns   │ 100\n' >divan
-gives prod 3.22 '' <divan
-gives mean 3.22 'rows with different labels' <divan
-# ApacheBench 2.3: integers in front of a number with a point. A name between two numbers ends the row.
-printf 'Total:          1    7  20.4      1     166\n' | gives Total 1.0 'two numbers, of which the first counts'
-printf 'step   10  loss   0.5  lr  0.1\n' | gives loss 0.5 ''
-must_lack out 'two numbers'
 # pyperf 2.11
 printf '* the standard deviation (2.18 us) is 30%% of the mean (7.15 us)\nMean +- std dev: 7.15 us +- 2.18 us\n' | gives Mean 7.15 ''
-printf 'acc +- 0.01\n' | gives acc '' 'looked for `acc`'
+# Ordinary lines that look like those above; none has a remark.
+while IFS='#' read -r metric value text; do
+    printf '%b\n' "$text" | gives "$metric" "$value" ''
+    must_lack err 'metric-regex'
+done <<'LINES'
+Accuracy#95.2#Accuracy: 95.2% CIFAR-10 test
+acc#91.2#acc: 91.2% CI [90.1%, 92.3%]
+acc#95.0#acc = 95% CI 94-96
+acc#95.0#acc 95% CIFAR
+acc#91.0#acc 91% confidence interval
+acc#95.0#acc: 95% (confident)
+acc#0.5#acc (95% CI): 0.5
+Accuracy#91.2#Accuracy: 91.2%  Confidence: 0.85  Loss: 0.3
+acc#88.1#acc: 88.1% CIoU: 0.4
+precision#88.1#precision 88.1% Confidence threshold 0.25
+loss#0.3#run 1 loss: 0.5\n  ├─ loss: 0.4\n  └─ loss: 0.3
+prod#3.1#prod  3.1 ns │ 3.5 ns │ 3.2 ns
+loss#0.5#| loss 0.5
+loss#0.4#| Step | Metric | Value |\n|---|---|---|\n| 1 | loss | 0.5 |\n| 2 | loss | 0.4 |
+acc#0.4#| Model | Metric | Value |\n|---|---|---|\n| A | acc | 0.5 |\n| B | acc | 0.4 |
+A##| Model | Metric | Value |\n|---|---|---|\n| A | acc | 0.5 |
+acc#0.4#| Task | Metric | Value | Stderr |\n|---|---|---|---|\n| a | acc | 0.5 | 0.1 |\n| b | acc | 0.4 | 0.1 |
+acc##Columns: "id", "acc"\n1, 0.5\n2, 0.6
+acc##"id", "acc"\n1, 0.5\n2, 0.6
+acc##keys "id" "acc"\n1 0.5
+acc##'id','acc'\n1,0.5
+acc##acc +- 0.01 lr: 5
+acc##acc +- std_2: 0.5
+acc##acc +- : 0.5
+Total#1.0#Total:          1    7  20.4      1     166
+loss#0.4#[RANK 0] loss: 0.5\n[RANK 1] loss: 0.4
+loss#0.4#argmin val loss: 0.5\nval loss: 0.4
+loss#0.4#15 min val loss: 0.5\nmin val loss: 0.4
+LINES
 # Numbers that count up are those of steps, of which the last counts.
 printf 'loss(1): 0.9\nloss(2): 0.5\nloss(3): 0.2\n' | gives loss 0.2 'labels count up'
 printf 'loss(9): 0.9\nloss(10): 0.5\nloss(9): 0.2\n' | gives loss '' 'several numbers may be meant'
@@ -312,13 +328,7 @@ printf '{"id": 0, "val_loss": 0.3, "config": {}}\n{"id": 1, "val_loss": 0.2}\n' 
 printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
-# Objects of several things: Google Benchmark 1.9, hyperfine 1.15, JMH 1.37 and MTEB say of what each is; of steps the last counts.
-printf '{"benchmarks": [{"name": "A", "cpu_time": 2.5, "val_loss": 0.5}, {"name": "B", "cpu_time": 3.5}]}' | left val_loss benchmarks.json 0.5
-printf '{"results": [{"command": "a", "val_loss": 0.5}, {"command": "b", "val_loss": 0.4}]}' | left val_loss results.json ''
-must_have err 'write NAME=PATH#a/val_loss for one of them'
-printf '[{"benchmark": "t.A", "primaryMetric": {"val_loss": 0.5}}, {"benchmark": "t.B", "primaryMetric": {"val_loss": 0.4}}]' | left val_loss jmh.json ''
-must_have err 't.A/primaryMetric/val_loss'
-printf '{"steps": [{"name": "fit", "val_loss": 0.5}, {"name": "fit", "val_loss": 0.4}]}' | left val_loss results.json 0.4
+printf '{"steps": [{"name": "fit", "val_loss": 0.5}, {"name": "eval", "val_loss": 0.4}]}' | left val_loss results.json 0.4
 printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
 # TorchRL 0.14: a file without names for each metric, found by itself, too.
 mkdir -p scalars/eval
