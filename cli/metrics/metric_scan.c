@@ -479,8 +479,8 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
 enum { REMARK_BYTES = 200, PHRASE_BYTES = 80 };
 
 /*
- * Moves over `(mean ± σ)`, over `+- std dev`, over `[4]` values or `[96-100]`, and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
- * and its separator; a remark without a separator behind it stays.
+ * Moves over `(mean ± σ)`, over `+- std dev` of pyperf, over `[4]` values or `[96-100]`, and over the condition that COCO's tools
+ * write, `(AP) @[ IoU=0.50:0.95 ]`, between a name and its separator; a remark without a separator behind it stays.
  */
 static size_t skip_remark(struct metric_found *found, const char *line, size_t at, size_t length)
 {

@@ -811,7 +811,7 @@ static void split_bordered(struct cells *cells, const char *line, size_t length)
         }
 }
 
-/* Begins such a table at exactly its names: Tasks, Version, Filter, n-shot, Metric, Value, Stderr; lighteval has neither filter nor shots. */
+/* Begins such a table at exactly its names. lighteval's lack Filter and n-shot, and names of arrows and signs are empty. */
 static void look_for_tasks(struct printed_page *page, const struct cells *cells, const char *line)
 {
     static const char *const names[] = {"Version", "Filter", "n-shot", "Metric", "Value", "Stderr"};
@@ -835,8 +835,8 @@ static void look_for_tasks(struct printed_page *page, const struct cells *cells,
 }
 
 /*
- * Reads the value of a metric, with the task, the filter and what else is in front of it as its condition. An empty first cell stands for that of the
- * row above. Which metric of a task is meant, nothing says.
+ * Reads the value of a metric under the condition that the cells in front of it name: task, filter and others. An empty first cell
+ * has the text of the row above. If a task is asked for, nothing says which of its metrics is meant.
  */
 static bool read_task_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                           metric_found_fn *report, void *context)
