@@ -208,10 +208,11 @@ static bool is_of_other_condition(struct reading *r, const struct metric_found *
 {
     const size_t i = find_seen(r->lines, name);
     char condition[METRIC_CONDITION_BYTES];
-    const bool brackets = found->condition_length && found->condition[0] == '(';
+    const bool brackets = found->condition_length && found->condition[0] == '(',
+               coco = found->condition_length && found->condition[0] == '@';
     size_t n = 0;
     for (size_t k = 0; k < found->condition_length && n < sizeof condition - 1; k++)
-        if (!strchr(brackets ? " \t" : " \t0123456789", found->condition[k]))
+        if (!strchr(coco ? " \t0123456789" : " \t", found->condition[k]))
             condition[n++] = found->condition[k];
     condition[n] = '\0';
     if (!n || i == METRIC_NAMES_MAX)
@@ -265,28 +266,41 @@ static bool is_title(const char *text, size_t at, size_t n, size_t length)
     return apart && end < length && (strchr(":|])", text[end]) || (begin == at && blank));
 }
 
-/* Whether the line, up to the number, is about the training or about an evaluation, as a word in it says that is not in the name. */
+/* What the line, up to the number, is about, as the last of such words in it says that is not in the name. */
 static unsigned part_of(const struct reading *r, const struct metric_found *found, const char *name)
 {
     static const struct {
         const char *word;
         unsigned part;
-    } words[] = {{"train", METRIC_PART_TRAIN},     {"training", METRIC_PART_TRAIN}, {"valid", METRIC_PART_EVAL},
-                 {"validation", METRIC_PART_EVAL}, {"val", METRIC_PART_EVAL},       {"eval", METRIC_PART_EVAL},
-                 {"evaluation", METRIC_PART_EVAL}, {"test", METRIC_PART_EVAL},      {"dev", METRIC_PART_EVAL}};
+    } words[] = {{"train", METRIC_PART_TRAIN},
+                 {"training", METRIC_PART_TRAIN},
+                 {"valid", METRIC_PART_EVAL},
+                 {"validation", METRIC_PART_EVAL},
+                 {"validation set", METRIC_PART_EVAL},
+                 {"val", METRIC_PART_EVAL},
+                 {"eval", METRIC_PART_EVAL},
+                 {"evaluation", METRIC_PART_EVAL},
+                 {"test", METRIC_PART_TEST},
+                 {"test set", METRIC_PART_TEST},
+                 {"dev", METRIC_PART_EVAL}};
     const size_t length = found->at < r->length ? found->at : r->length;
-    const char *path = r->lines->page.objects.path, *last = strrchr(path, '/');
-    unsigned parts = 0;
+    const char *path = r->lines->page.objects.path, *inner = strrchr(path, '/');
+    unsigned part = METRIC_PART_ANY;
+    for (size_t i = 0, last = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t n = strlen(words[i].word);
+        for (size_t at = last; at + n <= length; at++)
+            if (strncasecmp(r->text + at, words[i].word, n) == 0 && is_title(r->text, at, n, length) &&
+                !strcasestr(name, words[i].word) && !(at > 3 && strncmp(r->text + at - 4, "std ", 4) == 0)) {
+                part = words[i].part;
+                last = at;
+            }
+    }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const size_t n = strlen(words[i].word);
-        for (size_t at = 0; at + n <= length; at++)
-            if (strncasecmp(r->text + at, words[i].word, n) == 0 && is_title(r->text, at, n, length) &&
-                !strcasestr(name, words[i].word))
-                parts |= words[i].part;
-        if (strncasecmp(last ? last + 1 : path, words[i].word, n) == 0 || strncasecmp(path, words[i].word, n) == 0)
-            parts |= words[i].part;
+        if (strncasecmp(inner ? inner + 1 : path, words[i].word, n) == 0 || strncasecmp(path, words[i].word, n) == 0)
+            part = words[i].part;
     }
-    return parts == (METRIC_PART_TRAIN | METRIC_PART_EVAL) || !parts ? METRIC_PART_ANY : parts;
+    return part;
 }
 
 /* Notes that lines about an evaluation and others have the score: `| train | loss 5.9` and `| valid | loss 4.1` of fairseq. */
@@ -296,7 +310,7 @@ static void note_part(struct reading *r, const struct metric_found *found, const
     if (found->source != METRIC_BY_NAME || i >= r->lines->n_seen || in_this_line(r, name) || !is_score(r->lines, name))
         return;
     const unsigned part = part_of(r, found, name), parts = r->lines->seen[i].parts;
-    if (parts && !(parts & part) && ((parts | part) & METRIC_PART_EVAL) && !found->before_length)
+    if (parts && !(parts & part) && ((parts | part) & (METRIC_PART_EVAL | METRIC_PART_TEST)) && !found->before_length)
         note(r, name, METRIC_OTHER_PART, METRIC_READ);
     r->lines->seen[i].parts |= part;
 }
@@ -575,7 +589,7 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
         [METRIC_FIRST_ROW] = "rows with different labels have it, and the first counts, not",
         [METRIC_LATER_ROW] = "rows or lines whose labels count up have it, and the last counts",
         [METRIC_IN_SENTENCE] = "a sentence has another number, which does not count",
-        [METRIC_OTHER_PART] = "lines about the training and about an evaluation have it, and the last number counts",
+        [METRIC_OTHER_PART] = "lines about other data (training, validation, test) have it, and the last number counts",
         [METRIC_CUT] = "the program has cut the name off",
         [METRIC_NUMBER_FIRST] = "the number is in front of the name",
         [METRIC_OF_SOMETHING] = "words between the name and the number say what it is of",
@@ -617,7 +631,7 @@ const char *metric_lines_doubt(const struct metric_lines *lines)
                                          [METRIC_FIRST_ROW] = ", in the first of several rows",
                                          [METRIC_LATER_ROW] = ", in the last of rows whose labels count up",
                                          [METRIC_IN_SENTENCE] = "",
-                                         [METRIC_OTHER_PART] = ", the last of lines about training and evaluation",
+                                         [METRIC_OTHER_PART] = ", the last of lines about training, validation or test",
                                          [METRIC_CUT] = ", by a name that was cut off",
                                          [METRIC_NUMBER_FIRST] = ", in front of its name",
                                          [METRIC_OF_SOMETHING] = ", in a sentence that says what it is of"};

@@ -26,7 +26,7 @@ enum {
     METRIC_NEAREST_BYTES = 160,
     METRIC_REMARKS_MAX = 4,
     METRIC_BEFORE_BYTES = 24,
-    METRIC_CONDITION_BYTES = 64
+    METRIC_CONDITION_BYTES = 128
 };
 
 /* What the caller may not expect about how a metric was read. */
@@ -39,13 +39,13 @@ enum metric_doubt {
     METRIC_FIRST_ROW,   /* rows with other labels, or lines with other conditions, follow; the first counts */
     METRIC_LATER_ROW,   /* rows whose labels count up, or lines with `loss(1)` and `loss(2)`; the last counts */
     METRIC_IN_SENTENCE, /* a sentence has another number, `loss is 0.5`, which does not count */
-    METRIC_OTHER_PART,  /* lines about the training and lines about an evaluation have the name; the last number counts */
+    METRIC_OTHER_PART,  /* lines about training, validation or test have the name; the last number counts */
     METRIC_CUT,         /* the program has cut the name off */
     METRIC_NUMBER_FIRST, /* the number is in front of the name: `0.5 = loss` */
     METRIC_OF_SOMETHING /* words behind the name may belong to it: `loss on test set: 0.5` */
 };
 
-enum metric_part { METRIC_PART_ANY = 1, METRIC_PART_TRAIN = 2, METRIC_PART_EVAL = 4 };
+enum metric_part { METRIC_PART_ANY = 1, METRIC_PART_TRAIN = 2, METRIC_PART_EVAL = 4, METRIC_PART_TEST = 8 };
 
 struct metric_lines {
     struct metric_query query;                 /* the caller's names, and "step" */
@@ -60,7 +60,7 @@ struct metric_lines {
         double value;     /* the last one that was read */
         char before[METRIC_BEFORE_BYTES]; /* the first word that was in front of the name; "": none */
         bool bare;        /* the name was read with no word in front of it */
-        char condition[METRIC_CONDITION_BYTES]; /* of its first number, without blanks and digits; "": none; "?": several */
+        char condition[METRIC_CONDITION_BYTES]; /* of its first number, without blanks; "": none; "?": several */
         int sureness;     /* 2: it was read otherwise than from a sentence, 1: from a plain one */
         unsigned parts;   /* what the lines that had it were about: bits of enum metric_part */
     } seen[METRIC_NAMES_MAX];

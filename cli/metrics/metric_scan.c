@@ -201,7 +201,7 @@ static bool read_number(struct metric_found *found, const char *line, size_t at,
     found->length = n;
     found->problem = METRIC_READ;
     found->unit = find_unit(line, end, length);
-    if (*found->unit == '%' && is_bar(line, *end, length))
+    if (*found->unit == '%' && (is_bar(line, *end, length) || metric_scan_is_level(line, at, length)))
         return false;
     if (!*found->unit && *end < length &&
         (is_word(line[*end]) ||
@@ -384,6 +384,25 @@ static void check_comma(struct metric_found *found, const char *line, size_t end
         found->doubtful = true;
 }
 
+bool metric_scan_is_level(const char *line, size_t at, size_t length)
+{
+    static const char *const levels[] = {"90%", "95%", "99%"}, *const words[] = {" CI", " confidence interval",
+                                                                                 " confidence level"};
+    size_t before = at;
+    while (before > 0 && is_blank(line[before - 1]))
+        before--;
+    if (before > 0 && strchr(":=", line[before - 1])) /* `acc: 95% CI 94-96` */
+        return false;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+            const size_t word = at + strlen(levels[i]), end = word + strlen(words[k]);
+            if (begins_with(line, at, length, levels[i]) && begins_with(line, word, length, words[k]) &&
+                (end == length || !is_word(line[end])))
+                return true;
+        }
+    return false;
+}
+
 bool metric_scan_is_real(const char *number, size_t n)
 {
     return memchr(number, '.', n) || memchr(number, 'e', n) || memchr(number, 'E', n);
@@ -460,18 +479,21 @@ static size_t longest_name(const struct metric_query *query, const char *line, s
 enum { REMARK_BYTES = 200, PHRASE_BYTES = 80 };
 
 /*
- * Moves over `(mean ± σ)`, over `[4]` values or `[96-100]`, and over the condition that COCO's tools write, `(AP) @[ IoU=0.50:0.95 ]`, between a name
- * and its separator; a remark without a separator behind it stays.
+ * Moves over `(mean ± σ)`, over `+- std dev` of pyperf, over `[4]` values or `[96-100]`, and over the condition that COCO's tools
+ * write, `(AP) @[ IoU=0.50:0.95 ]`, between a name and its separator; a remark without a separator behind it stays.
  */
 static size_t skip_remark(struct metric_found *found, const char *line, size_t at, size_t length)
 {
     const bool counts = at < length && line[at] == '[', remark = at < length && line[at] == '(';
     const size_t most = length - at > REMARK_BYTES ? at + REMARK_BYTES : length;
-    size_t end = at + counts;
+    const bool spread = begins_with(line, at, most, "+- ") && at + 3 < most && (line[at + 3] | 32) >= 'a';
+    size_t end = at + (spread ? 3 : counts);
     while ((counts || remark) && end < most && (counts ? is_word(line[end]) || line[end] == '-' : line[end] != ')'))
         end++;
     const bool remarks = end < most && (counts ? line[end] == ']' : remark);
-    size_t after = skip_blanks(line, remarks ? end + 1 : at, length);
+    while (spread && end < most && (line[end] == ' ' || ((line[end] | 32) >= 'a' && (line[end] | 32) <= 'z')))
+        end++;
+    size_t after = skip_blanks(line, remarks ? end + 1 : spread ? end : at, length);
     if (begins_with(line, after, length, "@[")) {
         const char *close = memchr(line + after, ']', length - after);
         found->condition = line + after;

@@ -124,6 +124,9 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
 /* Whether the number has a point or an exponent, as a measured one has; a count has none. */
 bool metric_scan_is_real(const char *number, size_t n);
 
+/* Whether `95% CI` or `95% confidence interval` is at line[at], not behind a `:` or `=`: it holds no value. Also 90% and 99%. */
+bool metric_scan_is_level(const char *line, size_t at, size_t length);
+
 /* The start of the value in the call at line[at], as in `np.float64(0.5)`; `at` without a call. */
 size_t metric_scan_call(const char *line, size_t at, size_t length);
 

@@ -138,6 +138,12 @@ static void add_cell(struct cells *cells, const char *line, size_t from, size_t 
     cells->cell[cells->n++].to = characters;
 }
 
+/* Whether the cell of a line with these separators is in quotes, as in a CSV; blanks around it make it a list in a sentence. */
+static bool is_quoted(enum separator by, const char *line, size_t from, size_t to)
+{
+    return (by == BY_COMMA || by == BY_TAB) && *line == '"' && to - from > 1 && line[from] == '"' && line[to - 1] == '"';
+}
+
 /* Splits the line. Ignores blanks and vertical lines around the whole line. */
 static void split(struct cells *cells, enum separator by, const char *line, size_t length)
 {
@@ -160,7 +166,8 @@ static void split(struct cells *cells, enum separator by, const char *line, size
         size_t n = at < length ? separator_length(by, line, at, length) : 1;
         if (!n)
             continue;
-        add_cell(cells, line, from, at < length ? at : length);
+        const size_t end = at < length ? at : length, quoted = is_quoted(by, line, from, end);
+        add_cell(cells, line, from + quoted, end - quoted);
         from = at + n;
         at = from - 1;
     }
@@ -169,8 +176,9 @@ static void split(struct cells *cells, enum separator by, const char *line, size
 static bool looks_like_number(const char *cell, size_t length)
 {
     struct metric_found found = {.unit = ""};
-    return metric_scan_value(&found, cell, 0, length) ||
-           (length > 0 && is_digit(cell[length > 1 && (*cell == '-' || *cell == '+')]));
+    return !metric_scan_is_level(cell, 0, length) &&
+           (metric_scan_value(&found, cell, 0, length) ||
+            (length > 0 && is_digit(cell[length > 1 && (*cell == '-' || *cell == '+')])));
 }
 
 static size_t count_numbers(const struct cells *cells, const char *line)
@@ -316,6 +324,7 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         page->n_columns = cells.n;
         page->first_from = cells.cell[0].from;
         page->has_corner = is_corner((enum separator)by, line, cells.cell[0].at);
+        page->numbers_rows = cells.cell[0].length == 0 && *line == '"';
         page->joined = false;
         page->label[0] = '\0';
         return true;
@@ -514,7 +523,7 @@ static bool read_row(struct printed_page *page, const struct metric_query *query
     for (int pass = 0; pass < 2; pass++) { /* a row's label counts only if one of its numbers is read */
         /* Behind the index of a data frame, a column without a name, the label is in the second cell. */
         const size_t label = cells.n > 2 && is_index(line + cells.cell[0].at, cells.cell[0].length) &&
-                             (cells.n == page->n_columns + 1 || cells.cell[0].to <= page->first_from);
+                             (cells.n == page->n_columns + 1 || cells.cell[0].to <= page->first_from || page->numbers_rows);
         bool other = pass && first && is_other_row(page, line + cells.cell[label].at, cells.cell[label].length, &later);
         for (size_t i = 0;
              i < query->n_names && i < PAGE_NAMES_MAX && !(other && is_word_of(totals, page->label, strlen(page->label))); i++) {
@@ -783,6 +792,97 @@ static bool read_named_row(const struct printed_page *page, const struct metric_
     return any;
 }
 
+/* ---- rows of the tasks of lm-eval and lighteval ---- */
+
+static bool is_cell(const struct cells *cells, size_t i, const char *line, const char *text)
+{
+    return cells->cell[i].length == strlen(text) && memcmp(line + cells->cell[i].at, text, strlen(text)) == 0;
+}
+
+/* Splits a row with borders, whose cells may be empty, the first one, too. */
+static void split_bordered(struct cells *cells, const char *line, size_t length)
+{
+    size_t from = metric_scan_border(line, length), n;
+    cells->n = 0;
+    for (size_t at = from; at < length; at += n ? n : 1)
+        if ((n = metric_scan_border(line + at, length - at)) > 0) {
+            add_cell(cells, line, from, at);
+            from = at + n;
+        }
+}
+
+/* Begins such a table at exactly its names. lighteval's lack Filter and n-shot, and names of arrows and signs are empty. */
+static void look_for_tasks(struct printed_page *page, const struct cells *cells, const char *line)
+{
+    static const char *const names[] = {"Version", "Filter", "n-shot", "Metric", "Value", "Stderr"};
+    enum { N_NAMES = sizeof names / sizeof *names, FILTER = 1, METRIC = 3, VALUE = 4 };
+    size_t next = 0, places[N_NAMES] = {0};
+    if (!cells->n || !(is_cell(cells, 0, line, "Tasks") || is_cell(cells, 0, line, "Task") || is_cell(cells, 0, line, "Groups")))
+        return;
+    for (size_t i = 1; i < cells->n; i++) {
+        if (cells->cell[i].length == 0)
+            continue;
+        if (next == FILTER && is_cell(cells, i, line, names[METRIC]))
+            next = METRIC;
+        if (next == N_NAMES || !is_cell(cells, i, line, names[next]))
+            return;
+        places[next++] = i;
+    }
+    page->tasks.n = next == N_NAMES ? cells->n : 0;
+    page->tasks.name = places[METRIC];
+    page->tasks.value = places[VALUE];
+    page->tasks.task[0] = '\0';
+}
+
+/*
+ * Reads the value of a metric under the condition that the cells in front of it name: task, filter and others. An empty first cell
+ * has the text of the row above. If a task is asked for, nothing says which of its metrics is meant.
+ */
+static bool read_task_row(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
+                          metric_found_fn *report, void *context)
+{
+    struct cells cells;
+    char label[PAGE_TEXT_BYTES];
+    bool any = false;
+    if (!page->tasks.n && !metric_scan_border(line, length))
+        return false;
+    split_bordered(&cells, line, length);
+    if (!page->tasks.n || cells.n != page->tasks.n || length >= sizeof label) {
+        page->tasks.n = 0;
+        look_for_tasks(page, &cells, line);
+        return false;
+    }
+    if (cells.cell[0].length) {
+        memcpy(page->tasks.task, line + cells.cell[0].at, cells.cell[0].length);
+        page->tasks.task[cells.cell[0].length] = '\0';
+    }
+    size_t n = strlen(page->tasks.task);
+    memcpy(label, page->tasks.task, n);
+    for (size_t i = 1; i < page->tasks.name && n + cells.cell[i].length < sizeof label; i++) {
+        memcpy(label + n, line + cells.cell[i].at, cells.cell[i].length);
+        n += cells.cell[i].length;
+    }
+    for (size_t i = 0; i < query->n_names; i++) {
+        const char *name = query->names[i];
+        const size_t metric = page->tasks.name, value = page->tasks.value;
+        struct metric_found found = {.name = name,
+                                     .name_length = strlen(name),
+                                     .source = METRIC_BY_NAME,
+                                     .unit = "",
+                                     .condition = label,
+                                     .condition_length = n};
+        const bool whole = is_named(name, line + cells.cell[0].at, cells.cell[0].length);
+        if ((!whole && !is_named(name, line + cells.cell[metric].at, cells.cell[metric].length)) ||
+            !metric_scan_value(&found, line, cells.cell[value].at, cells.cell[value].at + cells.cell[value].length))
+            continue;
+        found.doubtful = false;
+        found.problem = whole ? METRIC_SEVERAL : found.problem;
+        report(context, &found);
+        any = true;
+    }
+    return any;
+}
+
 struct row_reading {
     const struct printed_page *page;
     const char *line;
@@ -882,6 +982,8 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
     if (query->n_names && (may_end_with_classes(line, length) || may_name_quantiles(line, length)) &&
         name_columns(page, query, line, length))
         return;
+    if (read_task_row(page, query, line, length, report, context))
+        return;
     size_t n = with_section(page, whole, line, length);
     if (n && metric_scan_names(query, whole, n, report, context)) {
         found = true;
@@ -903,5 +1005,5 @@ void printed_page_scan(struct printed_page *page, const struct metric_query *que
 bool printed_page_expects(const struct printed_page *page)
 {
     return page->quotes != PAGE_PLAIN || page->n_columns || page->object[0] || page->objects.depth || page->values.name ||
-           page->above_length || page->section[0] || page->broken;
+           page->tasks.n || page->above_length || page->section[0] || page->broken;
 }

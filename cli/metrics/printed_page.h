@@ -8,6 +8,7 @@
  *                    may consist of two lines (`average` above `loss`).
  *     row            `RMSE  1.47  1.45  1.46  0.02`, a name in front of several numbers: the one below `value` or `mean` in a line of
  *                    names, and otherwise the first
+ *     row of a task  `|arc_easy|1|none|0|acc|↑|0.5872|±|0.01|` of lm-eval and lighteval: of several tasks or filters the first row counts
  *     named row      `1 accuracy binary 0.91` below `.metric .estimator .estimate` of R, whatever is between the name and the value
  *     object         `"name": "BLEU"` and then `"score": 42.0` or `"value"`, in one JSON object
  *     objects        `"val": {` and then `"loss": 0.4`: val/loss (printed_object.h)
@@ -38,6 +39,7 @@ struct printed_page {
     size_t n_columns;                 /* 0: no table */
     size_t first_from;   /* the character at which the first of the names begins */
     bool has_corner;     /* an empty cell is in front of the first name */
+    bool numbers_rows;                /* the first name is an empty text, as R's write.csv numbers its rows */
     bool joined;                      /* the names are in two lines */
     struct {
         int column;                   /* -1: not in the table; -2: two columns have this name */
@@ -51,6 +53,10 @@ struct printed_page {
         size_t n, column;             /* of n names in a line; n 0: no line had it; column 0: the line has `min` and `max` */
         size_t name;                  /* 1 + the column of `.metric` or `measure`; 0: none */
     } values;                         /* where a line of names has `value` or `mean` */
+    struct {
+        size_t n, name, value;        /* its columns, and which of them are Metric and Value; n 0: no such table */
+        char task[PAGE_TEXT_BYTES];   /* of the last row whose first cell was not empty */
+    } tasks;                          /* the table of lm-eval and lighteval that the line is in */
     char object[PAGE_LABEL_BYTES];    /* the name that a JSON object has; "": none */
     struct printed_object objects;    /* that are open */
     char section[PAGE_LABEL_BYTES];   /* with its '/'; "": none */

@@ -96,6 +96,59 @@ printf 'NDCG(10) = 0.57\nNDCG(5) = 0.61\n' | gives NDCG '' 'several numbers may 
 printf 'NDCG(10) = 0.57\nNDCG(5) = 0.61\n' | gives 'NDCG(10)' 0.57 ''
 printf 'NDCG(5) = 0.61, NDCG(10) = 0.57, NDCG(20) = 0.5\n' | gives NDCG '' 'several numbers may be meant'
 printf 'mAP(0.50, 11point) = 35.12%%\nmAP(0.75, 11point) = 20.1%%\nmAP(0.50, 11point) = 36.1%%\n' | gives mAP '' 'several numbers may be meant'
+# lm_eval 0.4.13 and lighteval 0.13: the cells in front say what a row is of, and an empty first one is that of the row above.
+printf '|  Tasks   |Version|Filter|n-shot| Metric |   |Value |   |Stderr|\n|----------|------:|------|-----:|--------|---|-----:|---|-----:|\n|arc_easy  |      1|none  |     0|acc     |↑  |0.5872|±  |0.0101|\n|          |       |none  |     0|acc_norm|↑  |0.5421|±  |0.0102|\n|hellaswag |      1|none  |     0|acc     |↑  |0.2872|±  |0.0045|\n|          |       |none  |     0|acc_norm|↑  |0.3114|±  |0.0046|\n' >tasks
+gives acc 0.5872 'rows with different labels' <tasks
+gives acc_norm 0.5421 'rows with different labels' <tasks
+gives arc_easy '' 'several numbers may be meant' <tasks
+sed 's/0.5872/0.6/' tasks >later
+cat tasks later | gives acc 0.6 'rows with different labels'
+# Nothing is read from a level of confidence: the names of llama.cpp's HellaSwag, and caret.
+printf 'task\tacc_norm\t95%% confidence interval\n1\t100.00000000%%\t[20.6543%%, 100.0000%%]\n2\t50.00000000%%\t[9.4531%%, 90.5469%%]\n' | gives acc_norm 50.0 ''
+printf 'acc 95%% CI: 0.88-0.93\n' | gives acc '' 'looked for `acc`'
+# Quoted cells: redis-benchmark 7.0 --csv, R's write.csv.
+printf '"test","rps","avg"\n"SET","3816.79","8.285"\n"GET","5208.33","7.787"\n' | gives rps 3816.79 'rows with different labels'
+printf '"","model","acc"\n"1","A",0.5\n"2","B",0.6\n' | gives acc 0.5 'rows with different labels'
+printf '"","epoch","val_loss"\n"1",1,0.5\n"2",2,0.43\n' | gives val_loss 0.43 ''
+# Megatron-LM evaluates the validation set and then the test set.
+printf ' validation loss at iteration 100 on validation set | lm loss value: 7.9 | \n validation loss at iteration 100 on test set | lm loss value: 8.0 | \n' |
+    gives 'lm loss value' 8.0 'other data (training, validation, test)'
+# pyperf 2.11
+printf '* the standard deviation (2.18 us) is 30%% of the mean (7.15 us)\nMean +- std dev: 7.15 us +- 2.18 us\n' | gives Mean 7.15 ''
+# Ordinary lines that look like those above; none has a remark.
+while IFS='#' read -r metric value text; do
+    printf '%b\n' "$text" | gives "$metric" "$value" ''
+    must_lack err 'metric-regex'
+done <<'LINES'
+Accuracy#95.2#Accuracy: 95.2% CIFAR-10 test
+acc#91.2#acc: 91.2% CI [90.1%, 92.3%]
+acc#95.0#acc = 95% CI 94-96
+acc#95.0#acc 95% CIFAR
+acc#91.0#acc 91% confidence interval
+acc#95.0#acc: 95% (confident)
+acc#0.5#acc (95% CI): 0.5
+Accuracy#91.2#Accuracy: 91.2%  Confidence: 0.85  Loss: 0.3
+acc#88.1#acc: 88.1% CIoU: 0.4
+precision#88.1#precision 88.1% Confidence threshold 0.25
+loss#0.3#run 1 loss: 0.5\n  ├─ loss: 0.4\n  └─ loss: 0.3
+prod#3.1#prod  3.1 ns │ 3.5 ns │ 3.2 ns
+loss#0.5#| loss 0.5
+loss#0.4#| Step | Metric | Value |\n|---|---|---|\n| 1 | loss | 0.5 |\n| 2 | loss | 0.4 |
+acc#0.4#| Model | Metric | Value |\n|---|---|---|\n| A | acc | 0.5 |\n| B | acc | 0.4 |
+A##| Model | Metric | Value |\n|---|---|---|\n| A | acc | 0.5 |
+acc#0.4#| Task | Metric | Value | Stderr |\n|---|---|---|---|\n| a | acc | 0.5 | 0.1 |\n| b | acc | 0.4 | 0.1 |
+acc##Columns: "id", "acc"\n1, 0.5\n2, 0.6
+acc##"id", "acc"\n1, 0.5\n2, 0.6
+acc##keys "id" "acc"\n1 0.5
+acc##'id','acc'\n1,0.5
+acc##acc +- 0.01 lr: 5
+acc##acc +- std_2: 0.5
+acc##acc +- : 0.5
+Total#1.0#Total:          1    7  20.4      1     166
+loss#0.4#[RANK 0] loss: 0.5\n[RANK 1] loss: 0.4
+loss#0.4#argmin val loss: 0.5\nval loss: 0.4
+loss#0.4#15 min val loss: 0.5\nmin val loss: 0.4
+LINES
 # Numbers that count up are those of steps, of which the last counts.
 printf 'loss(1): 0.9\nloss(2): 0.5\nloss(3): 0.2\n' | gives loss 0.2 'labels count up'
 printf 'loss(9): 0.9\nloss(10): 0.5\nloss(9): 0.2\n' | gives loss '' 'several numbers may be meant'
@@ -158,8 +211,8 @@ printf '   model  score_test  ...  can_infer fit_order\n0     A        0.96  ...
     gives score_test 0.96 'rows with different labels'
 # fairseq 0.12: lines about the training and lines about the validation have the same names.
 printf 'INFO | valid | epoch 002 | loss 4.1 | ppl 17.15\nINFO | train | epoch 002 | loss 5.2 | ppl 36.7\n' |
-    gives loss 5.2 'lines about the training and about an evaluation have it'
-printf 'Epoch: [0] Loss 7.1\nTest: [0] Loss 0.65\n' | gives Loss 0.65 'lines about the training and about an evaluation have it'
+    gives loss 5.2 'lines about other data (training, validation, test) have it'
+printf 'Epoch: [0] Loss 7.1\nTest: [0] Loss 0.65\n' | gives Loss 0.65 'lines about other data (training, validation, test) have it'
 printf 'x/train.py:3 valid_loss 4.1\nval: acc 0.5\nval: acc 0.6\n' | gives acc 0.6 ''
 # tianshou 2.0
 printf 'Initial test step: test_reward: 9.5 ± 0.5, best_reward: 9.5 ± 0.5 in #0\nEpoch #1: test_reward: 9.7 ± 0.4, best_reward: 9.7 ± 0.4 in #1\n' >tianshou
@@ -225,7 +278,7 @@ printf 'avg. loss [96-100]: 1.25\n' | gives 'avg. loss' 1.25 ''
 printf '{\n  "train": {\n    "loss": 0.5\n  },\n  "val": {\n    "loss": 0.4,\n    "acc": 0.9\n  }\n}\n' >object
 gives train/loss 0.5 '' <object
 gives val/loss 0.4 '' <object
-gives loss 0.4 'lines about the training and about an evaluation have it' <object
+gives loss 0.4 'lines about other data (training, validation, test) have it' <object
 printf 'result {"val": {"loss": 0.4}, "train": {"loss": 0.5}}\ndone: 3\n' | gives val/loss 0.4 ''
 printf "{'env_runners': {'len': 23.5,\n                 'return': 23.5},\n 'evaluation': {'env_runners': {'len': 50.1,\n                                'return': 50.1}},\n 'n': 1}\n" >pprint
 gives env_runners/return 23.5 'lines with the name alone count' <pprint
@@ -275,6 +328,7 @@ printf '{"id": 0, "val_loss": 0.3, "config": {}}\n{"id": 1, "val_loss": 0.2}\n' 
 printf 'eval:\n  val_loss: 0.43\n' | left val_loss results.yaml 0.43
 printf '[rank0] epoch 1, loss 0.5\nval_loss 0.43\n' | left val_loss log.txt 0.43
 printf '{"results": {"arc": {"acc,none": 0.25, "acc_norm,none": 0.5, "acc_stderr,none": 0.1}}}' | left acc results.json 0.25
+printf '{"steps": [{"name": "fit", "val_loss": 0.5}, {"name": "eval", "val_loss": 0.4}]}' | left val_loss results.json 0.4
 printf 'Name,Value,Timestamp,Step\nval_loss,0.5,1,0\nacc,0.8,1,0\nval_loss,0.25,2,1\nacc,0.9,2,1\n' | left val_loss metrics.csv 0.25 # of DagsHub
 # TorchRL 0.14: a file without names for each metric, found by itself, too.
 mkdir -p scalars/eval
@@ -339,6 +393,7 @@ gives B/op 8.0 '' <bench
 gives allocs/op 1.0 '' <bench
 printf 'BenchmarkA-2  \t  379717\t  2920 ns/op\nBenchmarkA-2  \t  379717\t  2910 ns/op\n' | gives ns/op 2910.0 ''
 printf 'BenchmarkA-2  \t  379717\t  2920 ns/op\nBenchmarkB-2  \t  379717\t  2910 ns/op\n' | gives ns/op 2920.0 'rows with different labels'
+printf 'BenchmarkA/10-8  \t  9\t  2920 ns/op\nBenchmarkA/100-8  \t  9\t  2910 ns/op\n' | gives ns/op 2920.0 'rows with different labels'
 printf 'epoch   5 loss   0.4\n' | gives loss 0.4 ''
 # Numbers of padded lines belong to the name in front of them.
 printf 'step    100 loss   0.2000   812.3 it/s\nstep    200 loss   0.1500   812.3 it/s\n' | gives loss 0.15 ''
