@@ -54,6 +54,8 @@ static const struct {
       "Could not resolve host",
       "Network is unreachable",
       "Connection refused",
+      "Cannot connect to host ", /* of aiohttp */
+      "connection to server on socket ", /* of PostgreSQL */
       "while trying to connect to",
       "no validated address for host",
       "no internet connection",
@@ -264,8 +266,8 @@ static const struct {
     {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
     {LINEAGE_CAUSE_TIME,
      false,
-     {"TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU", "CPU time limit",
-      "TERM_RUNLIMIT"}},
+     {"TimeoutExpired: ", " milliseconds before timing out", "job killed: walltime", "time limit exceeded", "time limit reached",
+      "exceeded time limit", "exceeded the time limit", "hit the time limit", "walltime exceeded", "SIGXCPU", "TERM_RUNLIMIT"}},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 
