@@ -154,6 +154,7 @@ struct table {
     enum role *roles;
     size_t n_columns, column, line;
     const char *metric;             /* the column that is the score; NULL: not named */
+    const char *list;               /* the column of a JSON object that lists objects, which may be the runs; NULL: none */
     const char *counters[COUNTERS]; /* the columns that count steps */
     size_t n_counters;
     json_t *run;
@@ -454,6 +455,11 @@ static void check_score(struct table *t)
         return;
     const char *score = likely_score(t);
     t->unscored = true; /* told when all lines are known, because they may be no runs */
+    if (!*score && t->list) {
+        history_fail(t->why, "%.80s lists objects in %.60s; if they are the runs: jq .%.60s %.80s >runs.json, and import that",
+                     t->path, t->list, t->list, t->path);
+        return;
+    }
     if (!*score) {
         history_fail(t->why, "%.200s: no column has a number in its first line", t->path);
         return;
@@ -465,6 +471,14 @@ static void check_score(struct table *t)
         return;
     }
     write_remedy(remedy, t, score);
+    if (t->list && !t->metric) {
+        history_fail(
+            t->why,
+            "%.80s lists objects in %.60s; if they are the runs: jq .%.60s %.80s >runs.json, and import that; if all of it "
+            "is one run: %s",
+            t->path, t->list, t->list, t->path, remedy);
+        return;
+    }
     const size_t room = sizeof names - (strlen(remedy) > 120 ? strlen(remedy) - 120 : 0);
     for (size_t i = 0; i < t->n_columns; i++)
         if (length < room && t->columns[i][0])
@@ -551,7 +565,8 @@ static void take_number(struct table *t, const char *column, const char *text)
     if (none)
         return;
     char more[200];
-    snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
+    snprintf(more, sizeof more, "%.60s; write one of these for it, or --map %.60s=skip, which takes each run as finished", text,
+             column);
     if (!lineage_number_parse(&value, text, strlen(text)))
         fail(t, "a metric is not a number: ", more);
     else
@@ -566,7 +581,8 @@ static void take_time(struct table *t, const char *member, const char *column, c
     if (lineage_number_parse(&number, text, strlen(text)) && number >= 1e8)
         time = number >= 1e11 ? number / 1000 : number;
     if (*text && isnan(time)) {
-        snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
+        snprintf(more, sizeof more, "%.60s; write one of these for it, or --map %.60s=skip, which takes each run as finished",
+                 text, column);
         fail(t, "a time is not written as 2026-11-23T15:38:17Z or seconds since 1970: ", more);
     }
     history_set_time(t->run, member, time);
@@ -586,7 +602,8 @@ static void take_state(struct table *t, const char *column, const char *text)
         history_set_text(t->run, "state", history_state(text));
         return;
     }
-    snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
+    snprintf(more, sizeof more, "%.60s; write one of these for it, or --map %.60s=skip, which takes each run as finished", text,
+             column);
     fail(t, "the state is none of finished, failed, killed, pruned and running: ", more);
 }
 
@@ -1062,6 +1079,21 @@ static json_t *list_of_runs(json_t *object)
     return NULL;
 }
 
+/* The name of the longest list of objects in a single object, as jq writes it, because its runs may be there; NULL: none. */
+static const char *list_inside(const json_t *lines)
+{
+    const char *name, *list = NULL;
+    json_t *cell;
+    size_t most = 0;
+    json_object_foreach(json_array_size(lines) == 1 ? json_array_get(lines, 0) : NULL, name, cell) {
+        const size_t n = strlen(json_string_value(cell));
+        if (begins_with(json_string_value(cell), "[{") && n > most && n > 2 &&
+            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.") == strlen(name))
+            list = name, most = n;
+    }
+    return list;
+}
+
 /* Adds the objects that a value is or lists. */
 static bool take_objects(void *context, json_t *value)
 {
@@ -1113,6 +1145,7 @@ static void read_objects(struct table *t, const char *path)
             json_array_remove(lines, i);
     json_array_foreach(lines, i, line)
         json_object_update_missing(columns, line);
+    t->list = list_inside(lines);
     json_object_foreach(columns, name, cell)
         on_cell((void *)(uintptr_t)name, strlen(name), t);
     on_line(0, t);
