@@ -526,7 +526,7 @@ static bool starts_program(const char *source, const char *name, size_t n)
 static bool is_import(const char *line)
 {
     const char *at = unindented(line);
-    return !strchr(at, ';') && (begins(at, "import ") || (begins(at, "from ") && strstr(at, " import ")));
+    return begins(at, "import ") || (begins(at, "from ") && strstr(at, " import "));
 }
 
 /* Reads the frames from line *i on, which are indented, and the exception behind them, which is indented less. */
@@ -746,7 +746,6 @@ static bool find_headline(struct found *found, const struct lines *lines)
                  {"** (", true},
                  {"Fortran runtime error: ", true},
                  {"LLVM ERROR: ", true},
-                 {"CMake Error", true},
                  {"error: Uncaught ", false},
                  {"*** stack smashing", true},
                  {"double free or corruption", true},
@@ -1183,24 +1182,6 @@ static bool find_perl(struct found *found, const struct lines *lines)
     return false;
 }
 
-/* `no rows`, `    while executing` and `    (file "train.tcl" line 3)` of Tcl, in which programs that place and route are steered. */
-static bool find_tcl(struct found *found, const struct lines *lines)
-{
-    size_t i = lines->n;
-    while (i > 0 && strcmp(lines->at[i - 1], "    while executing") != 0)
-        i--;
-    if (i < 2)
-        return false;
-    found->line = i - 2;
-    put_what(found, lines->at[found->line]);
-    for (; i < lines->n; i++) {
-        const char *file = strstr(lines->at[i], "(file \""), *line = file ? strstr(file, "\" line ") : NULL;
-        if (line)
-            put_where(found, file + 7, (size_t)(line - file - 7), strtoul(line + 7, NULL, 10));
-    }
-    return true;
-}
-
 /* Whether at most a few lines follow line i, or it is in a box of rules at the end, in which mpirun says at length what to do. */
 static bool is_near_end(const struct lines *lines, size_t i)
 {
@@ -1232,9 +1213,8 @@ static bool says_syntax_error(const char *line)
  */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {
-        ": not found",      ": command not found", "No such file or directory", "Permission denied",
-        "unbound variable", "exec format error",   ": undefined reference to "};
+    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory",
+                                        "Permission denied", "unbound variable",    "exec format error"};
     enum lineage_cause cause;
     bool lacks;
     for (size_t i = lines->n; i-- > 0;) {
@@ -1279,8 +1259,8 @@ static void try_forms(struct found *found, const struct lines *lines, bool *word
 {
     static bool (*const reports[])(struct found *, const struct lines *) = {
         find_python, find_rust, find_pytest, find_arguments, find_two_lines, find_node, find_headline, find_launcher};
-    static bool (*const others[])(struct found *, const struct lines *) = {
-        find_rustc, find_maven, find_tcl, find_place_line, find_line, find_perl, find_last_line, find_usage};
+    static bool (*const others[])(struct found *, const struct lines *) = {find_rustc, find_maven,     find_place_line, find_line,
+                                                                           find_perl,  find_last_line, find_usage};
     bool any = false;
     *worded = false;
     for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
@@ -1466,24 +1446,13 @@ static bool show_cut(struct found *found, const struct lines *lines, struct tria
     return true;
 }
 
-/* The text whose words may name the cause: `KeyError: 'walltime'` and its like only say which name is not there, in their first line. */
-static const char *worded(const char *what)
-{
-    static const char *const errors[] = {"KeyError: ", "AttributeError: ", "NameError: ", "TypeError: "};
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
-        if (begins(what, errors[i]))
-            return strstr(what, ", caused by ");
-    return what;
-}
-
 static void judge(struct trial_outcome *outcome, struct found *found, const struct lines *lines)
 {
     struct found later;
     outcome->cause = found->cause;
-    const char *text = worded(found->what);
-    bool named = cli_cause_words(text, &outcome->cause, &outcome->lacks) || found->cause;
-    named = named || (text && show_cut(found, lines, outcome));
-    for (size_t i = found->line; text && !named && found->strength == A_REPORT && i < lines->n; i++) { /* what was cut from it */
+    bool named = cli_cause_words(found->what, &outcome->cause, &outcome->lacks) || found->cause;
+    named = named || show_cut(found, lines, outcome);
+    for (size_t i = found->line; !named && found->strength == A_REPORT && i < lines->n; i++) { /* what was cut from the text */
         named = cli_cause_words(lines->at[i], &outcome->cause, &outcome->lacks);
         if (!ends_with_colon(lines->at[i]))
             break;
@@ -1492,7 +1461,7 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
         *found = later;
         outcome->lacks = false;
         cli_cause_words(found->what, &outcome->cause, &outcome->lacks);
-    } else if (text && (!named || outcome->cause == LINEAGE_CAUSE_DISK)) {
+    } else if (!named || outcome->cause == LINEAGE_CAUSE_DISK) {
         look_below(found, lines, outcome);
     }
     if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
