@@ -616,9 +616,9 @@ static const char *remedy_of(const char *path)
          NULL,
          {"{", "kubeflow.org/", "\"parameterAssignments\""},
          "is of Katib; make a table of its trials: jq '[(.items // [.])[] | select(.kind == \"Trial\") | "
-         "([.spec.parameterAssignments[] | {(.name): .value}] | add) + ([.status.observation.metrics[]? | {(.name): .latest}] | "
-         "add) + {name: .metadata.name, state: [.status.conditions[] | select(.status == \"True\")][-1].type}]' FILE "
-         ">trials.json, and import that with --metric"},
+         "([.spec.parameterAssignments[]? | {(.name): .value}] | add) + ([.status.observation.metrics[]? | {(.name): .latest}] | "
+         "add) + {name: .metadata.name, state: ([.status.conditions[]? | select(.status == \"True\").type][-1] // \"Created\" | "
+         "{EarlyStopped: \"pruned\", Created: \"running\"}[.] // .)}]' FILE >trials.json, and import that with --metric"},
         {0,
          NULL,
          {"{", "\"ongoing_trials\":", "\"hyperparameters\":"},

@@ -154,7 +154,6 @@ struct table {
     enum role *roles;
     size_t n_columns, column, line;
     const char *metric;             /* the column that is the score; NULL: not named */
-    const char *list;               /* the column of a JSON object that lists objects, which may be the runs; NULL: none */
     const char *counters[COUNTERS]; /* the columns that count steps */
     size_t n_counters;
     json_t *run;
@@ -455,11 +454,6 @@ static void check_score(struct table *t)
         return;
     const char *score = likely_score(t);
     t->unscored = true; /* told when all lines are known, because they may be no runs */
-    if (!*score && t->list) {
-        history_fail(t->why, "%.80s lists objects in %.60s; if they are the runs: jq .%.60s %.80s >runs.json, and import that",
-                     t->path, t->list, t->list, t->path);
-        return;
-    }
     if (!*score) {
         history_fail(t->why, "%.200s: no column has a number in its first line", t->path);
         return;
@@ -471,14 +465,6 @@ static void check_score(struct table *t)
         return;
     }
     write_remedy(remedy, t, score);
-    if (t->list && !t->metric) {
-        history_fail(
-            t->why,
-            "%.80s lists objects in %.60s; if they are the runs: jq .%.60s %.80s >runs.json, and import that; if all of it "
-            "is one run: %s",
-            t->path, t->list, t->list, t->path, remedy);
-        return;
-    }
     const size_t room = sizeof names - (strlen(remedy) > 120 ? strlen(remedy) - 120 : 0);
     for (size_t i = 0; i < t->n_columns; i++)
         if (length < room && t->columns[i][0])
@@ -565,8 +551,7 @@ static void take_number(struct table *t, const char *column, const char *text)
     if (none)
         return;
     char more[200];
-    snprintf(more, sizeof more, "%.60s; write one of these for it, or --map %.60s=skip, which takes each run as finished", text,
-             column);
+    snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
     if (!lineage_number_parse(&value, text, strlen(text)))
         fail(t, "a metric is not a number: ", more);
     else
@@ -581,8 +566,7 @@ static void take_time(struct table *t, const char *member, const char *column, c
     if (lineage_number_parse(&number, text, strlen(text)) && number >= 1e8)
         time = number >= 1e11 ? number / 1000 : number;
     if (*text && isnan(time)) {
-        snprintf(more, sizeof more, "%.60s; write one of these for it, or --map %.60s=skip, which takes each run as finished",
-                 text, column);
+        snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
         fail(t, "a time is not written as 2026-11-23T15:38:17Z or seconds since 1970: ", more);
     }
     history_set_time(t->run, member, time);
@@ -1079,19 +1063,62 @@ static json_t *list_of_runs(json_t *object)
     return NULL;
 }
 
-/* The name of the longest list of objects in a single object, as jq writes it, because its runs may be there; NULL: none. */
-static const char *list_inside(const json_t *lines)
+/* Writes the command of jq that takes out the first list of objects inside of an object, and what names the others. */
+static void write_lists(FILE *out, const char *path, const char *filter, json_t *object, int depth)
 {
-    const char *name, *list = NULL;
-    json_t *cell;
-    size_t most = 0;
-    json_object_foreach(json_array_size(lines) == 1 ? json_array_get(lines, 0) : NULL, name, cell) {
-        const size_t n = strlen(json_string_value(cell));
-        if (begins_with(json_string_value(cell), "[{") && n > most && n > 2 &&
-            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.") == strlen(name))
-            list = name, most = n;
+    const char *name;
+    char *quoted, *inner;
+    json_t *member, *item;
+    size_t i;
+    json_object_foreach(object, name, member) {
+        json_t *text = json_string(name);
+        size_t n = 0;
+        inner = NULL;
+        quoted = json_dumps(text, JSON_ENCODE_ANY);
+        if (!quoted || asprintf(&inner, "%s[%s]", filter, quoted) < 0)
+            inner = NULL;
+        json_array_foreach(member, i, item)
+            n += json_is_object(item);
+        if (inner && n > 0 && n == json_array_size(member)) {
+            const bool first = ftell(out) == 0;
+            fputs(first ? "; if its runs are in a list inside, import what this writes: jq" : ", or the same with", out);
+            shell_word_write(out, inner);
+            if (first) {
+                shell_word_write(out, path);
+                fputs(cli_ends_with(path, "runs.json") ? " >list.json" : " >runs.json", out);
+            }
+        } else if (inner && depth < DEPTH) {
+            write_lists(out, path, inner, member, depth + 1);
+        }
+        json_decref(text);
+        free(quoted);
+        free(inner);
     }
-    return list;
+}
+
+/* Called with each value of a file; returns false if it is not a single object. */
+static bool take_single(void *context, json_t *value)
+{
+    json_array_append(context, value);
+    return json_array_size(context) == 1 && json_is_object(value);
+}
+
+/* A single object without a known score may list its runs: says how to take them out. */
+static void say_lists(struct table *t, const char *path)
+{
+    char unused[HISTORY_WHY_MAX], *text = NULL;
+    size_t n = 0, length = strlen(t->why);
+    json_t *values = json_array();
+    FILE *out = open_memstream(&text, &n);
+    if (out && history_each_value(path, take_single, values, unused) && json_array_size(values) == 1)
+        write_lists(out, path, ".", json_array_get(values, 0), 0);
+    if (out)
+        fclose(out);
+    if (text)
+        snprintf(t->why + length, HISTORY_WHY_MAX - length, "%s",
+                 n < HISTORY_WHY_MAX - length ? text : "; its runs may be in one of its lists of objects");
+    json_decref(values);
+    free(text);
 }
 
 /* Adds the objects that a value is or lists. */
@@ -1145,7 +1172,6 @@ static void read_objects(struct table *t, const char *path)
             json_array_remove(lines, i);
     json_array_foreach(lines, i, line)
         json_object_update_missing(columns, line);
-    t->list = list_inside(lines);
     json_object_foreach(columns, name, cell)
         on_cell((void *)(uintptr_t)name, strlen(name), t);
     on_line(0, t);
@@ -1156,6 +1182,8 @@ static void read_objects(struct table *t, const char *path)
         }
         on_line(0, t);
     }
+    if (t->unscored && !t->failed && !is_database && json_array_size(lines) == 1)
+        say_lists(t, path);
     json_decref(lines);
     json_decref(columns);
 }

@@ -970,8 +970,16 @@ cat >determined.json <<'END'
             {"id": 12, "state": "STATE_ERROR", "hparams": {"lr": 1.0}, "latest": {"val_loss": 0.1}},
             {"id": 13, "state": "STATE_ACTIVE", "hparams": {"lr": 2.0}, "latest": {"val_loss": 0.1}}], "pagination": {"total": 3}}
 END
-must_fail 2 'lists objects in trials; if they are the runs: jq .trials determined.json >runs.json, and import that' \
-    import -C inside determined.json --direction lower
+must_fail 2 "import determined.json --map pagination.total=metric; if its runs are in a list inside, import what this writes: \
+jq '.[\"trials\"]' determined.json >runs.json" import -C inside determined.json --direction lower
+echo '{"a.b": [{"x": 1}], "n": {"c d": [{"y": 2}], "e": [1]}, "text": "[{", "acc": 0.5}' >'two lists.json'
+must_fail 2 "jq '.[\"a.b\"]' 'two lists.json' >runs.json, or the same with '.[\"n\"][\"c d\"]'" \
+    import -C inside 'two lists.json' --direction lower
+must_lack err '"e"'
+must_lack err '"text"'
+printf 'name,lr,loss,state\na,1,0.5,STATE_LOST\n' >state.csv
+must_fail 2 'running: STATE_LOST; write one of these for it, or --map state=skip, which takes each run as finished' \
+    import -C inside state.csv --direction lower --metric loss
 cat >katib.json <<'END'
 {"apiVersion": "v1", "kind": "List", "items": [
  {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "metadata": {"name": "random-a1"},
@@ -982,7 +990,8 @@ cat >katib.json <<'END'
   "spec": {"parameterAssignments": [{"name": "lr", "value": "0.1"}]},
   "status": {"conditions": [{"type": "EarlyStopped", "status": "True"}], "observation": {"metrics": [{"name": "loss", "latest": "0.2"}]}}},
  {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "metadata": {"name": "random-c3"},
-  "spec": {"parameterAssignments": [{"name": "lr", "value": "1"}]}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}}]}
+  "spec": {"parameterAssignments": [{"name": "lr", "value": "1"}]}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}},
+ {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "metadata": {"name": "random-d4"}}]}
 END
 must_fail 2 'katib.json is of Katib; make a table of its trials: jq ' import -C inside katib.json --direction lower
 sed -n "s/.*\(jq '.*'\) FILE.*/\1 katib.json/p" err >katib.jq
@@ -999,6 +1008,7 @@ crash  json:12' "$(cells determined 15,9,10)"
     sh katib.jq >trials.json
     run import -C katib trials.json --direction lower --metric loss
     must_exit 0
+    must_have out '1 runs have not ended'
     must_equal 'random-a1 keep 0.3
 random-b2 discard 
 random-c3 crash ' "$(cells katib 7,9,10)"
