@@ -23,7 +23,7 @@
 
 #include <jansson.h>
 
-enum { HISTORY_WHY_MAX = 512 };
+enum { HISTORY_WHY_MAX = 1024 };
 
 struct history_options {
     const char *tool;       /* one of history_tool_at; NULL: found out from the content */

@@ -235,25 +235,45 @@ void history_drop_points(json_t *run, int64_t from)
 
 const char *history_state(const char *word)
 {
-    static const struct {
-        const char *word, *state;
-    } words[] = {{"", "finished"},           {"finished", "finished"},    {"complete", "finished"},    {"completed", "finished"},
-                 {"success", "finished"},    {"succeeded", "finished"},   {"done", "finished"},        {"ok", "finished"},
-                 {"terminated", "finished"}, {"keep", "finished"},        {"kept", "finished"},        {"baseline", "finished"},
-                 {"discard", "finished"},    {"discarded", "finished"},   {"improved", "finished"},    {"accept", "finished"},
-                 {"accepted", "finished"},   {"reject", "finished"},      {"rejected", "finished"},    {"revert", "finished"},
-                 {"reverted", "finished"},   {"improvement", "finished"}, {"passed", "finished"},      {"finalized", "finished"},
-                 {"failed", "failed"},       {"fail", "failed"},          {"failure", "failed"},       {"error", "failed"},
-                 {"errored", "failed"},      {"crashed", "failed"},       {"crash", "failed"},         {"timeout", "failed"},
-                 {"memoryout", "failed"},    {"oom", "failed"},           {"invalid", "failed"},       {"killed", "killed"},
-                 {"preempted", "killed"},    {"interrupted", "killed"},   {"cancelled", "killed"},     {"canceled", "killed"},
-                 {"aborted", "killed"},      {"abandoned", "killed"},     {"harness_abort", "killed"}, {"pruned", "pruned"},
-                 {"running", "running"},     {"waiting", "running"},      {"scheduled", "running"},    {"pending", "running"},
-                 {"paused", "running"},      {"queued", "running"},       {"open", "running"},         {"preempting", "running"},
-                 {"started", "running"},     {"inprogress", "running"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasecmp(word, words[i].word) == 0)
-            return words[i].state;
+    static const struct { /* STATE_.. are of Determined */
+        const char *state, *words[28];
+    } states[] = {
+        {"finished",
+         {"",         "finished", "complete", "completed",   "success",   "succeeded", "done",           "ok",       "terminated",
+          "keep",     "kept",     "baseline", "discard",     "discarded", "improved",  "accept",         "accepted", "reject",
+          "rejected", "revert",   "reverted", "improvement", "passed",    "finalized", "STATE_COMPLETED"}},
+        {"failed",
+         {"failed", "fail", "failure", "error", "errored", "crashed", "crash", "timeout", "memoryout", "oom", "invalid",
+          "STATE_ERROR"}},
+        {"killed",
+         {"killed", "preempted", "interrupted", "cancelled", "canceled", "aborted", "abandoned", "harness_abort",
+          "STATE_CANCELED", "STATE_DELETED"}},
+        {"pruned", {"pruned"}},
+        {"running",
+         {"running",
+          "waiting",
+          "scheduled",
+          "pending",
+          "paused",
+          "queued",
+          "open",
+          "preempting",
+          "started",
+          "inprogress",
+          "STATE_ACTIVE",
+          "STATE_PAUSED",
+          "STATE_RUNNING",
+          "STATE_QUEUED",
+          "STATE_PULLING",
+          "STATE_STARTING",
+          "STATE_STOPPING_COMPLETED",
+          "STATE_STOPPING_CANCELED",
+          "STATE_STOPPING_KILLED",
+          "STATE_STOPPING_ERROR"}}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        for (const char *const *known = states[i].words; *known; known++)
+            if (strcasecmp(word, *known) == 0)
+                return states[i].state;
     return NULL;
 }
 

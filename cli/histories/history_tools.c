@@ -608,6 +608,19 @@ static const char *remedy_of(const char *path)
          "that"},
         {0,
          NULL,
+         {"{", "\"pbounds\":", "\"target\":"},
+         "is of bayesian-optimization; make a table of its points: jq '. as $s | [range(.target | length) | . as $i | "
+         "([$s.keys, $s.params[$i]] | transpose | map({(.[0]): .[1]}) | add) + {target: $s.target[$i]}]' FILE >points.json, and "
+         "import that with --map target=metric (a higher one is better)"},
+        {0,
+         NULL,
+         {"{", "kubeflow.org/", "\"parameterAssignments\""},
+         "is of Katib; make a table of its trials: jq '[(.items // [.])[] | select(.kind == \"Trial\") | "
+         "([.spec.parameterAssignments[]? | {(.name): .value}] | add) + ([.status.observation.metrics[]? | {(.name): .latest}] | "
+         "add) + {name: .metadata.name, state: ([.status.conditions[]? | select(.status == \"True\").type][-1] // \"Created\" | "
+         "{EarlyStopped: \"pruned\", Created: \"running\"}[.] // .)}]' FILE >trials.json, and import that with --metric"},
+        {0,
+         NULL,
          {"{", "\"ongoing_trials\":", "\"hyperparameters\":"},
          "is Keras Tuner's oracle.json, which has no scores; name the folder in which it is"},
     };

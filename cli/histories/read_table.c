@@ -586,7 +586,8 @@ static void take_state(struct table *t, const char *column, const char *text)
         history_set_text(t->run, "state", history_state(text));
         return;
     }
-    snprintf(more, sizeof more, "%.60s; leave the column out by --map %.60s=skip", text, column);
+    snprintf(more, sizeof more, "%.60s; write one of these for it, or --map %.60s=skip, which takes each run as finished", text,
+             column);
     fail(t, "the state is none of finished, failed, killed, pruned and running: ", more);
 }
 
@@ -1062,6 +1063,64 @@ static json_t *list_of_runs(json_t *object)
     return NULL;
 }
 
+/* Writes the command of jq that takes out the first list of objects inside of an object, and what names the others. */
+static void write_lists(FILE *out, const char *path, const char *filter, json_t *object, int depth)
+{
+    const char *name;
+    char *quoted, *inner;
+    json_t *member, *item;
+    size_t i;
+    json_object_foreach(object, name, member) {
+        json_t *text = json_string(name);
+        size_t n = 0;
+        inner = NULL;
+        quoted = json_dumps(text, JSON_ENCODE_ANY);
+        if (!quoted || asprintf(&inner, "%s[%s]", filter, quoted) < 0)
+            inner = NULL;
+        json_array_foreach(member, i, item)
+            n += json_is_object(item);
+        if (inner && n > 0 && n == json_array_size(member)) {
+            const bool first = ftell(out) == 0;
+            fputs(first ? "; if its runs are in a list inside, import what this writes: jq" : ", or the same with", out);
+            shell_word_write(out, inner);
+            if (first) {
+                shell_word_write(out, path);
+                fputs(cli_ends_with(path, "runs.json") ? " >list.json" : " >runs.json", out);
+            }
+        } else if (inner && depth < DEPTH) {
+            write_lists(out, path, inner, member, depth + 1);
+        }
+        json_decref(text);
+        free(quoted);
+        free(inner);
+    }
+}
+
+/* Called with each value of a file; returns false if it is not a single object. */
+static bool take_single(void *context, json_t *value)
+{
+    json_array_append(context, value);
+    return json_array_size(context) == 1 && json_is_object(value);
+}
+
+/* A single object without a known score may list its runs: says how to take them out. */
+static void say_lists(struct table *t, const char *path)
+{
+    char unused[HISTORY_WHY_MAX], *text = NULL;
+    size_t n = 0, length = strlen(t->why);
+    json_t *values = json_array();
+    FILE *out = open_memstream(&text, &n);
+    if (out && history_each_value(path, take_single, values, unused) && json_array_size(values) == 1)
+        write_lists(out, path, ".", json_array_get(values, 0), 0);
+    if (out)
+        fclose(out);
+    if (text)
+        snprintf(t->why + length, HISTORY_WHY_MAX - length, "%s",
+                 n < HISTORY_WHY_MAX - length ? text : "; its runs may be in one of its lists of objects");
+    json_decref(values);
+    free(text);
+}
+
 /* Adds the objects that a value is or lists. */
 static bool take_objects(void *context, json_t *value)
 {
@@ -1123,6 +1182,8 @@ static void read_objects(struct table *t, const char *path)
         }
         on_line(0, t);
     }
+    if (t->unscored && !t->failed && !is_database && json_array_size(lines) == 1)
+        say_lists(t, path);
     json_decref(lines);
     json_decref(columns);
 }

@@ -649,7 +649,7 @@ static bool find_python(struct found *found, const struct lines *lines)
             add_what(&next, ", caused by ", found->what);
         if (!ignored && !first && !(found->strength == A_REPORT && next.strength == A_LAUNCHER))
             *found = next;
-        found->dies = true;
+        found->dies = found->what[0] != '\0'; /* an exception that Python ignores ends no program */
         grouped = lines->boxed[i] == 2 && !strstr(next.what, "ExceptionGroup");
         direct = ignored = false;
     }

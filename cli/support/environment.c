@@ -12,7 +12,11 @@ static const struct {
     bool lacks; /* the machine lacks it: it says nothing about the settings */
     const char *words[96];
 } causes[] = {
-    {LINEAGE_CAUSE_CODE, false, {"Input X contains NaN", "Input y contains NaN"}}, /* of scikit-learn, about the data of a fit */
+    /* The first two of scikit-learn judge the data of a fit, the others the value of a setting. */
+    {LINEAGE_CAUSE_CODE,
+     false,
+     {"Input X contains NaN", "Input y contains NaN", "ValueError: time limit must be ", "ValueError: walltime must be ",
+      "walltime: Field required"}},
     /* Nothing is missing, and no memory is lacking: a library that is loaded too late, and Slurm. */
     {LINEAGE_CAUSE_UNKNOWN,
      true,
@@ -54,6 +58,7 @@ static const struct {
       "Could not resolve host",
       "Network is unreachable",
       "Connection refused",
+      "[Connect call failed (", /* of aiohttp */
       "while trying to connect to",
       "no validated address for host",
       "no internet connection",
@@ -318,11 +323,30 @@ static bool is_guess(const char *text, const char *at)
     return is;
 }
 
-/* Finds a word that is neither in a path nor a guess. */
+/* Whether the place is in a quoted name of which the error around it says that it is not there: `KeyError: 'walltime'`. */
+static bool is_absent(const char *text, const char *at)
+{
+    static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    static const char *const errors[] = {
+        "KeyError: ", "NameError: ", "AttributeError: ", "UnboundLocalError: ", "ImportError: cannot import name "};
+    const char *from = at, *error = text + strspn(text, " \t");
+    bool is = false;
+    while (from > text && strchr(name, from[-1]))
+        from--;
+    if (from == text || !strchr("'\"", from[-1]) || !strchr(name, *at) || at[strspn(at, name)] != from[-1])
+        return false;
+    for (const char *next = text; (next = strstr(next, ", caused by ")) && next < at;)
+        error = next += strlen(", caused by ");
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        is = is || strncmp(error, errors[i], strlen(errors[i])) == 0;
+    return is;
+}
+
+/* Finds a word that is neither in a path nor a name that is not there nor a guess. */
 static const char *find_said(const char *text, const char *word)
 {
     const char *at = find_word(text, word);
-    while (at && is_in_path(text, at))
+    while (at && (is_in_path(text, at) || is_absent(text, at)))
         at = find_word(at + 1, word);
     return at && is_guess(text, at) ? NULL : at;
 }

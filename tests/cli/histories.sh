@@ -947,6 +947,63 @@ must_fail 2 'the study is to maximize its mean_test_accuracy' import -C lowest "
 printf 'param_count,loss\n3,0.5\n4,0.4\n' >count.csv
 run import -C epochs --dry-run --direction lower count.csv --metric loss
 must_have out 'parameters: param_count'
+# The runs may be a list inside of an object: the refusal has a line that takes them out, and it works when it is typed.
+cat >determined.json <<'END'
+{"trials": [{"id": 11, "state": "STATE_COMPLETED", "hparams": {"lr": 0.1}, "latest": {"val_loss": 0.5}},
+            {"id": 12, "state": "STATE_ERROR", "hparams": {"lr": 1.0}, "latest": {"val_loss": 0.1}},
+            {"id": 13, "state": "STATE_ACTIVE", "hparams": {"lr": 2.0}, "latest": {"val_loss": 0.1}}], "pagination": {"total": 3}}
+END
+must_fail 2 "import determined.json --map pagination.total=metric; if its runs are in a list inside, import what this writes: \
+jq '.[\"trials\"]' determined.json >runs.json" import -C inside determined.json --direction lower
+echo '{"a.b": [{"x": 1}], "n": {"c d": [{"y": 2}], "e": [1]}, "text": "[{", "acc": 0.5}' >'two lists.json'
+must_fail 2 "jq '.[\"a.b\"]' 'two lists.json' >runs.json, or the same with '.[\"n\"][\"c d\"]'" \
+    import -C inside 'two lists.json' --direction lower
+must_lack err '"e"'
+must_lack err '"text"'
+printf 'name,lr,loss,state\na,1,0.5,STATE_LOST\n' >state.csv
+must_fail 2 'running: STATE_LOST; write one of these for it, or --map state=skip, which takes each run as finished' \
+    import -C inside state.csv --direction lower --metric loss
+cat >katib.json <<'END'
+{"apiVersion": "v1", "kind": "List", "items": [
+ {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "metadata": {"name": "random-a1"},
+  "spec": {"parameterAssignments": [{"name": "lr", "value": "0.01"}, {"name": "opt", "value": "adam"}]},
+  "status": {"conditions": [{"type": "Running", "status": "False"}, {"type": "Succeeded", "status": "True"}],
+             "observation": {"metrics": [{"name": "loss", "latest": "0.30", "min": "0.25"}]}}},
+ {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "metadata": {"name": "random-b2"},
+  "spec": {"parameterAssignments": [{"name": "lr", "value": "0.1"}]},
+  "status": {"conditions": [{"type": "EarlyStopped", "status": "True"}], "observation": {"metrics": [{"name": "loss", "latest": "0.2"}]}}},
+ {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "metadata": {"name": "random-c3"},
+  "spec": {"parameterAssignments": [{"name": "lr", "value": "1"}]}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}},
+ {"apiVersion": "kubeflow.org/v1beta1", "kind": "Trial", "metadata": {"name": "random-d4"}}]}
+END
+must_fail 2 'katib.json is of Katib; make a table of its trials: jq ' import -C inside katib.json --direction lower
+sed -n "s/.*\(jq '.*'\) FILE.*/\1 katib.json/p" err >katib.jq
+must_fail 2 'is of bayesian-optimization; make a table of its points: jq ' \
+    import -C inside "$real/bayesian-optimization-3.4.json" --direction higher
+sed -n "s/.*\(jq '.*'\) FILE.*/\1/p" err >points.jq
+if command -v jq >/dev/null; then
+    jq .trials determined.json >runs.json
+    run import -C determined runs.json --direction lower --map latest.val_loss=metric
+    must_exit 0
+    must_equal 'keep 0.5 json:11
+crash  json:12' "$(cells determined 15,9,10)"
+    must_have out '1 runs have not ended'
+    sh katib.jq >trials.json
+    run import -C katib trials.json --direction lower --metric loss
+    must_exit 0
+    must_have out '1 runs have not ended'
+    must_equal 'random-a1 keep 0.3
+random-b2 discard 
+random-c3 crash ' "$(cells katib 7,9,10)"
+    must_have katib/results.tsv "lr=0.01; opt=adam"
+    sh points.jq <"$real/bayesian-optimization-3.4.json" >points.json
+    run import -C points points.json --direction higher --map target=metric
+    must_exit 0
+    must_equal -0.5914641974584433 "$("$LINEAGE" best -C points --format json | "$JSON_GET" core_metric)"
+    must_equal 5 "$(cells points 1 | wc -l | tr -d ' ')"
+else
+    echo 'skipped: lines of jq, which is not installed'
+fi
 run import -C epochs --dry-run --direction lower "$real/pytest-benchmark-5.3.json" --metric mean
 must_have out 'metrics of 1 finished runs: min 1, max 1, mean 1'
 must_lack out 'parameters:'

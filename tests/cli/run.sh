@@ -159,6 +159,11 @@ must_lack err 'although the exit status'
 must_run query -C pipe --format json
 must_equal '' "$(json 0.cause)"
 ends crash 'is empty (t.py:2), left with exit status 0' -- sh -c 'cat dies >&2'
+# Python ignores what a destructor or a function of atexit raises, and so does the row.
+printf 'Exception ignored in: <function A.__del__ at 0x7f>\n' | cat - dies >ignored
+must_run run -C pipe -q -- sh -c 'echo METRIC score=0.8; cat ignored >&2'
+must_lack err 'although the exit status'
+ends harness_abort 'exit 0 without a score' -- sh -c 'cat ignored >&2'
 # Inspect 0.3 goes on after an error and ends with 0; its box is longer than what is read of the output.
 ends harness_abort 'and its output has an error: ValueError: reward' -- sh -c 'cat dies; seq 9'
 {
