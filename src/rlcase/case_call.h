@@ -68,7 +68,8 @@ struct case_kernel {
     const char *summary; /* one line */
     /*
      * Names from case_inputs.def, in the order in which they are read, separated by commas. NAME? marks an
-     * optional input. A shape or a list of (choices) after the name replaces the one of case_inputs.def.
+     * optional input. A shape or a list of (choices) after the name replaces the one of case_inputs.def; {values} are those of
+     * the first input with which it has an effect.
      */
     const char *inputs;
     const char *outputs; /* NAME or NAME [shape], separated by commas */

@@ -27,6 +27,8 @@ static void read_opsm(struct case_call *call, struct rl_compose_options *o)
 {
     static const char *const units[] = {"row", "turn", NULL};
     o->use_opsm = case_present(call, "opsm_lower") || case_present(call, "opsm_upper");
+    if (!o->use_opsm)
+        return;
     o->opsm.lower = case_number_or(call, "opsm_lower", 0);
     o->opsm.upper = case_number_or(call, "opsm_upper", INFINITY);
     o->opsm.per_token = case_bool_or(call, "opsm_per_token", false);

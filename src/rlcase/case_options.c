@@ -257,15 +257,19 @@ struct rl_correction_options case_correction_options(struct case_call *call)
     struct rl_correction_options o = {.is = RL_IS_NONE};
     if (case_present(call, "rollout_is"))
         o.is = (enum rl_is_level)case_choice(call, "rollout_is", levels);
-    if (o.is != RL_IS_NONE)
+    if (o.is != RL_IS_NONE) {
+        static const char *const measured[] = {"raw", "applied", NULL};
         read_interval(call, &o);
-    else if (json_is_null(case_input(call, "rollout_is"))) /* switched off by name: its threshold is known to be unused */
+        o.is_applied = case_present(call, "rollout_is_metrics") && case_choice(call, "rollout_is_metrics", measured) == 1;
+        o.is_batch_normalize = case_bool_or(call, "rollout_is_batch_normalize", false);
+    } else if (case_input(call, "rollout_is")) { /* switched off by name: its settings are known to be unused */
         case_input(call, "rollout_is_threshold");
-    static const char *const measured[] = {"raw", "applied", NULL};
-    o.is_applied = case_present(call, "rollout_is_metrics") && case_choice(call, "rollout_is_metrics", measured) == 1;
-    o.is_batch_normalize = case_bool_or(call, "rollout_is_batch_normalize", false);
+        case_input(call, "rollout_is_metrics");
+        case_input(call, "rollout_is_batch_normalize");
+    }
     o.rs = case_string_or(call, "rollout_rs", NULL);
-    o.rs_threshold = read_thresholds(call, "rollout_rs_threshold");
+    if (o.rs || case_input(call, "rollout_rs"))
+        o.rs_threshold = read_thresholds(call, "rollout_rs_threshold");
     return o;
 }
 

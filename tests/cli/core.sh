@@ -73,6 +73,14 @@ row='"response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]'
 unread advantage "{\"estimator\": \"grpo\", \"gamma\": 0.9, $row}" gamma
 unread prm_schedule '{"enable": false, "global_step": 0, "prm_steps": 1, "alpha": 1, "step_flags": "none"}' step_flags
 unread rollout_correction '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is_threshold": -3}' rollout_is_threshold
+unread rollout_correction '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_rs_threshold": 3}' rollout_rs_threshold
+unread advantage "{\"estimator\": \"rloo\", \"epsilon\": 1e-6, $row}" epsilon
+for of in 'gspo clip_ratio_c' 'vanilla tau_pos' 'dro clip_ratio_low'; do
+    unread policy_loss "{\"loss\": \"${of% *}\", $policy, \"dro_beta\": 1, \"${of#* }\": 3}" "${of#* }"
+done
+# Sizes of the whole batch are no settings; they may always be given.
+kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_c\": 3, \"global_batch_size\": 1, \"batch_num_tokens\": 2, \"loss_scale_factor\": 2}"
+must_equal '' "$(cat err)"
 # verl's configurations keep the threshold where they switch the weights off.
 printf '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is": null, "rollout_is_threshold": 2.0}' >case.json
 "$LINEAGE" core rollout_correction case.json >out 2>err || fail 'a threshold of weights that are off'
@@ -181,7 +189,7 @@ for setting in 'default dppo_mask_low' 'default dppo_mask_high' 'ipo ipo_thresho
     kernel prime_loss "{\"rl_loss\": \"${setting% *}\", $stream, \"advantages\": [[1, 1]], \"${setting#* }\": -0.1}" "${setting#* } is -0.1, negative or not"
 done
 # Bounds of the other kind are not read, and weights may be masks.
-kernel prime_loss "{\"rl_loss\": \"ipo\", $stream, \"advantages\": [[1, 1]], \"dppo_mask_low\": -1}"
+unread prime_loss "{\"rl_loss\": \"ipo\", $stream, \"advantages\": [[1, 1]], \"dppo_mask_low\": -1}" dppo_mask_low
 for weights in rl_weights ce_weights ref_kl_weights; do
     kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"advantages\": [[1, 1]], \"ref_logprobs\": [[-1, -1]], \"$weights\": [[true, false]]}"
 done

@@ -217,7 +217,7 @@ def _gather(
     for name, value in given.items():
         item = spec[name]
         if value is None:
-            if item["kind"] == "choice":  # switched off by name, which the warnings of inputs that nothing reads take into account
+            if item["kind"] in ("choice", "text"):  # switched off by name, which the warnings of inputs that nothing reads take into account
                 values[name] = None
             continue
         _refuse_truth(name, item["kind"], value)
@@ -315,6 +315,7 @@ def _doc(kernel: Mapping[str, Any]) -> str:
         shape = f" {item['shape']}" if item["shape"] else ""
         choices = f" ({'|'.join(item['choices'])})" if item["choices"] else ""
         optional = ", optional" if item["optional"] else ""
+        optional += f", only with {'|'.join(item['only'])}" if item["only"] else ""
         lines.append(f"{item['name']}: {item['kind']}{shape}{choices}{optional}. {item['text']}.")
     returned = [out["name"] + (f" {out['shape']}" if out["shape"] else "") for out in kernel["outputs"]]
     precision = "double or single precision" if kernel["single"] else "double precision only"
