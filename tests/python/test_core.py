@@ -325,6 +325,11 @@ def test_values_that_are_not_numbers_decide_nothing():
             core.prm_schedule(
                 enable=True, global_step=0, prm_steps=1, alpha=0.1, token_level_rewards=[[0, wrong, -wrong]], step_flags=[[True]]
             )  # fmt: skip
+        for loss in ("dppo_tv", "dppo_kl"):  # outside the bounds, where nothing is learnt
+            with pytest.raises(core.CoreError, match=r"advantages\[0\]\[0\] is (-?nan|-inf), not a finite number"):
+                core.policy_loss(
+                    loss=loss, loss_agg_mode="token-mean", response_mask=[[1]], log_prob=[[-3.0]], old_log_prob=[[-0.1]], advantages=[[-wrong]]
+                )  # fmt: skip
 
 
 def test_numbers_that_would_become_others():

@@ -328,7 +328,7 @@ def _clip_settings(me: Any) -> "dict[str, Any]":
     names = {"tau_pos": "sapo_temperature_pos", "tau_neg": "sapo_temperature_neg"}
     names.update((name, name) for name in ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"))
     settings.update({ours: float(getattr(args, theirs)) for ours, theirs in names.items() if getattr(args, theirs, None) is not None})
-    return {**{name: value for name, value in settings.items() if reads(me.lineage_loss, name)}, **me.lineage_settings}
+    return {**{name: value for name, value in settings.items() if reads("policy_loss", me.lineage_loss, name)}, **me.lineage_settings}
 
 
 def _weights(

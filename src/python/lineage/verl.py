@@ -186,7 +186,7 @@ def _estimator(name: str) -> Any:
         if name == "reinforce_plus_plus":
             settings.setdefault("gamma", float(_get(config, "gamma", 1.0)))
             settings.setdefault("through_holes", True)  # since verl#7300 tokens of tools pass the return on unchanged
-        elif name != "remax":
+        elif reads("advantage", name, "norm_adv_by_std"):
             settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
         if name == "remax" and reward_baselines is None:
             raise ValueError(f"{_PREFIX}remax needs reward_baselines, which {_V1}: set trainer.use_v1=False")
@@ -411,7 +411,8 @@ def _policy(name: str) -> Any:
         for of, setting in ((config, "clip_ratio_c"), (config, "tau_pos"), (config, "tau_neg"), (_get(config, "policy_loss"), "dro_beta")):
             if _get(of, setting) is not None:
                 settings[setting] = float(_get(of, setting))
-        settings = {**{setting: value for setting, value in settings.items() if reads(name, setting)}, **_settings(config)}
+        settings = {key: value for key, value in settings.items() if reads("policy_loss", name, key)}
+        settings.update(_settings(config))
         mode = str(settings.pop("loss_agg_mode", None) or loss_agg_mode)
         # verl's geo_mean is the mean of the rows of its part
         whole = {} if name == "geo_mean" else _batch(config)
