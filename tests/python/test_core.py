@@ -342,6 +342,11 @@ def test_numbers_that_would_become_others():
         core.advantage(group_index=[0, -(2.0**53)], **row)
     with pytest.raises(core.CoreError, match=r"group_index: element 1 is not a whole number"):
         core.advantage(group_index=[0, 0.5], **row)
+    for dtype, bits in ((np.float32, 24), (np.float16, 11)):
+        assert core.advantage(group_index=np.array([0, 2**bits - 1], dtype=dtype), **row).advantages[0][0] != 0
+        for label in (2**bits, -(2**bits)):
+            with pytest.raises(core.CoreError, match=rf"at or beyond 2\^{bits}, where"):
+                core.advantage(group_index=np.array([0, label], dtype=dtype), **row)
     with pytest.warns(RuntimeWarning, match="inputs.gamma has no effect"):
         core.advantage(group_index=[0, 0], gamma=0.9, **row)
 

@@ -116,9 +116,17 @@ def _refuse_truth(name: str, kind: str, value: Any) -> None:
         raise CoreError(name, f"inputs.{name} has True or False among its numbers")
 
 
+def _refuse_half(name: str, kind: str, value: Any) -> None:
+    """Labels of float16, which is widened: from 2^11 on two of them may have become one. The core knows its own types."""
+    if kind in ("integers", "ids", "routes") and str(getattr(value, "dtype", "")) in ("float16", "torch.float16"):
+        array = _as_array(name, value)
+        if array.size and float(np.abs(array).max()) >= 2**11:
+            raise CoreError(name, f"inputs.{name} has a number at or beyond 2^11, where float16 no longer holds every whole number")
+
+
 def _as_array(name: str, value: Any) -> np.ndarray:
     if _is_tensor(value):
-        return _to_numpy(value)
+        value = _to_numpy(value)
     if _is_list(value) and any(_is_tensor(item) for item in value):
         value = [widened(_to_numpy(item)) if _is_tensor(item) else item for item in value]
     if isinstance(value, BFloat16):
@@ -221,6 +229,7 @@ def _gather(
                 values[name] = None
             continue
         _refuse_truth(name, item["kind"], value)
+        _refuse_half(name, item["kind"], value)
         if item["kind"] not in _ARRAYS or (name == "anchor" and _is_list(value)):
             values[name] = _to_numpy(value).tolist() if _is_tensor(value) else value
         elif item["kind"] == "ragged":
