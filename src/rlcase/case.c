@@ -192,8 +192,8 @@ static bool is_one_of(const char *words, const char *value)
 }
 
 /*
- * What an estimator or a loss does not read was perhaps meant for another one. The numbers of the whole batch describe the batch and
- * are no settings: each aggregation takes what it needs.
+ * What an estimator or a loss does not read was perhaps meant for another one. The numbers of the whole batch may always be given:
+ * each aggregation takes what it needs.
  */
 static void warn_of_unread(struct case_call *call, const struct case_kernel *kernel)
 {

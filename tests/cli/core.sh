@@ -78,7 +78,7 @@ unread advantage "{\"estimator\": \"rloo\", \"epsilon\": 1e-6, $row}" epsilon
 for of in 'gspo clip_ratio_c' 'vanilla tau_pos' 'dro clip_ratio_low'; do
     unread policy_loss "{\"loss\": \"${of% *}\", $policy, \"dro_beta\": 1, \"${of#* }\": 3}" "${of#* }"
 done
-# Sizes of the whole batch are no settings; they may always be given.
+# Sizes of the whole batch may always be given.
 kernel policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_c\": 3, \"global_batch_size\": 1, \"batch_num_tokens\": 2, \"loss_scale_factor\": 2}"
 must_equal '' "$(cat err)"
 # verl's configurations keep the threshold where they switch the weights off.

@@ -291,7 +291,7 @@ _KERNELS = _load()
 
 
 def kernels() -> "list[dict[str, Any]]":
-    """All kernels: family, summary, inputs with kind, shape, choices and meaning, and outputs."""
+    """All kernels: family, summary, inputs with kind, shape, choices, meaning and the losses that read them, and outputs."""
     return list(_KERNELS.values())
 
 
