@@ -192,8 +192,8 @@ static bool is_one_of(const char *words, const char *value)
 }
 
 /*
- * What an estimator or a loss does not read was perhaps meant for another one. The numbers of the whole batch may always be given:
- * each aggregation takes what it needs.
+ * What an estimator or a loss does not read was perhaps meant for another one. A default, null and false ask for nothing. Sizes of
+ * the whole batch count as read with every aggregation.
  */
 static void warn_of_unread(struct case_call *call, const struct case_kernel *kernel)
 {
@@ -202,10 +202,14 @@ static void warn_of_unread(struct case_call *call, const struct case_kernel *ker
     const char *first = json_string_value(json_object_get(call->inputs, entry.name));
     for (const char *list = kernel->inputs; (list = next_entry(&entry, list));) {
         const json_t *value = json_object_get(call->inputs, entry.name);
-        bool given = value && !json_is_null(value);
+        const struct input *described = find_input(entry.name);
+        const struct case_read *read = case_find_read(call, entry.name);
+        bool off = json_is_null(value) || (json_is_false(value) && described && described->kind == KIND_BOOL);
+        bool used = read && (read->is_default || (!read->unused && is_one_of(entry.own, first ? first : "")));
+        bool given = value && !off;
         for (size_t i = 0; i < call->n_arrays && !given; i++)
             given = strcmp(call->arrays[i].name, entry.name) == 0;
-        if (given && !(case_was_read(call, entry.name) && is_one_of(entry.own, first ? first : "")))
+        if (given && !used)
             case_warn(call, "inputs.%s has no effect: nothing reads it with these settings", entry.name);
     }
 }

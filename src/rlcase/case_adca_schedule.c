@@ -86,18 +86,20 @@ static void put_rates(struct case_call *call)
 /* Without alpha_progress the progress is NaN, and the schedule counts steps. */
 void case_adca_schedule(struct case_call *call)
 {
-    struct rl_adca_schedule schedule = {
+    const struct rl_adca_schedule schedule = {
         .enable = case_bool(call, "enable"),
         .global_step = case_integer(call, "global_step"),
         .prm_steps = case_integer(call, "prm_steps"),
         .alpha = case_number(call, "alpha"),
         .cosine_decay = case_bool_or(call, "alpha_cosine_decay_enable", false),
-        .progress = NAN,
+        .alpha_min = case_number_or(call, "alpha_min", 0),
+        .progress = case_number_or(call, "alpha_progress", NAN),
+        .total_steps = case_integer_or(call, "total_steps", 0),
     };
-    if (schedule.cosine_decay) {
-        schedule.alpha_min = case_number_or(call, "alpha_min", 0);
-        schedule.progress = case_number_or(call, "alpha_progress", NAN);
-        schedule.total_steps = case_integer_or(call, "total_steps", 0);
+    if (!case_input(call, "alpha_cosine_decay_enable")) {
+        case_unused(call, "alpha_min");
+        case_unused(call, "alpha_progress");
+        case_unused(call, "total_steps");
     }
     bool metrics = case_bool_or(call, "enable_adca_metric", false) || schedule.enable, applied;
     double alpha;

@@ -315,6 +315,8 @@ static void names_of_other_trainers_are_known(void **state)
         /* values, some of which are keys of another program */
         {"{'loss': {'name': 'vanilla'}}", "for vanilla of verl there is loss.name ppo"},
         {"{'correction': {'name': 'icepop'}}", "for icepop of its paper there is correction.name tis with icepop.floor"},
+        {"{'loss': {'name': 'IcePop'}}", "for icepop of its paper there is correction.name tis with icepop.floor"},
+        {"{'loss': {'name': 'flash-reinforce'}}", "flash_reinforce of OpenRLHF has no equal here"},
         {"{'loss': {'name': 'flash_reinforce'}}", "flash_reinforce of OpenRLHF has no equal here"},
         {"{'loss': {'name': 'rollout_is'}}", "rollout_is of SkyRL has no equal here: its ratio is to the sampler"},
         {"{'loss': {'name': 'dr_grpo'}}", "with loss.aggregation seq-mean-token-sum-norm"},

@@ -512,6 +512,7 @@ static const struct recipe_foreign table[] = {
 
     {"algorithm.name.flash_reinforce", "OpenRLHF", NONE, "no algorithm subtracts the mean of the batch alone"},
     {"loss.name.flash_reinforce", "OpenRLHF", NONE, "no algorithm subtracts the mean of the batch alone"},
+    {"loss.name.icepop", "its paper", NULL, "correction.name tis with icepop.floor and correction.cap"},
     {"correction.name.icepop", "its paper", NULL, "correction.name tis with icepop.floor and correction.cap"},
 };
 
