@@ -94,7 +94,8 @@ static void fail_at(struct case_call *call, const struct rl_case_array *array, s
     if (array->n_dims == 2 && width)
         case_fail(call, "inputs.%s[%zu][%zu] %s", array->name, i / width, i % width, why);
     else
-        case_fail(call, array->n_dims == 1 && !array->start ? "inputs.%s[%zu] %s" : "inputs.%s: element %zu %s", array->name, i, why);
+        case_fail(call, array->n_dims == 1 && !array->start ? "inputs.%s[%zu] %s" : "inputs.%s: element %zu %s", array->name, i,
+                  why);
 }
 
 /*

@@ -134,7 +134,7 @@ const char *case_string_or(struct case_call *call, const char *name, const char 
 /* Index of the input's text in a NULL-terminated list. Any other text fails the call with a message that lists them. */
 int case_choice(struct case_call *call, const char *name, const char *const *choices);
 
-/* The same for an optional input, whose default is the first choice. */
+/* Reads an optional choice; an absent one is the first of the list. */
 int case_choice_or(struct case_call *call, const char *name, const char *const *choices);
 
 /* Returns true if the key exists and is not null. */
