@@ -21,15 +21,22 @@ static json_t *core_kernels(void)
     return list;
 }
 
+static void print_words(const char *before, const json_t *words, const char *after)
+{
+    size_t n = json_array_size(words);
+    for (size_t i = 0; i < n; i++)
+        printf("%s%s", i ? "|" : before, json_string_value(json_array_get(words, i)));
+    printf("%s", n ? after : "");
+}
+
 static void print_input(const json_t *input)
 {
-    size_t n = json_array_size(json_object_get(input, "choices"));
     const char *shape = cli_json_string(input, "shape");
     printf("    %s%s%s%s", cli_json_string(input, "name"), json_is_true(json_object_get(input, "optional")) ? "?" : "",
            *shape ? " " : "", shape);
-    for (size_t i = 0; i < n; i++)
-        printf("%s%s", i ? "|" : " (", json_string_value(json_array_get(json_object_get(input, "choices"), i)));
-    printf("%s  %s\n", n ? ")" : "", cli_json_string(input, "text"));
+    print_words(" (", json_object_get(input, "choices"), ")");
+    print_words(" (only with ", json_object_get(input, "only"), ")");
+    printf("  %s\n", cli_json_string(input, "text"));
 }
 
 static void print_kernel(const json_t *kernel)

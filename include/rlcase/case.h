@@ -92,8 +92,9 @@ RL_API RL_NODISCARD enum rl_status rl_case_run_json(struct rl_case **done, const
 /*
  * Describe all kernels, as the JSON text of a list: {"family", "summary", "single": whether it runs
  * in float too, "layouts": whether it accepts any layout, "inputs": [{"name", "kind", "optional",
- * "shape", "choices", "text"}], "outputs": [{"name", "shape"}]}. The kinds are those of
- * src/rlcase/case_inputs.def in lower case. The shape of an input that is not an array is "".
+ * "shape", "choices", "only", "text"}], "outputs": [{"name", "shape"}]}. The kinds are those of
+ * src/rlcase/case_inputs.def in lower case. The shape of an input that is not an array is "". `only`
+ * lists the values of the kernel's first input with which the input has an effect; empty: all.
  */
 RL_API RL_NODISCARD enum rl_status rl_case_describe(struct rl_case **done, struct rl_error *err);
 

@@ -178,17 +178,40 @@ static void case_check_names(struct case_call *call, const struct case_kernel *k
         check_name(call, kernel->inputs, "", "", call->arrays[i].name);
 }
 
-/* What an estimator or a loss does not read was perhaps meant for another one. */
-static void warn_of_unread(struct case_call *call)
+/* Whether value is one of the words of "{a|b}", the values of a kernel's first input that read an input; a text without braces: all. */
+static bool is_one_of(const char *words, const char *value)
 {
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)call->inputs, name, value)
-        if (!json_is_null(value) && !is_comment(name) && !case_was_read(call, name))
-            case_warn(call, "inputs.%.60s has no effect: nothing reads it with these settings", name);
-    for (size_t i = 0; i < call->n_arrays; i++)
-        if (!case_was_read(call, call->arrays[i].name))
-            case_warn(call, "inputs.%.60s has no effect: nothing reads it with these settings", call->arrays[i].name);
+    if (*words != '{')
+        return true;
+    for (size_t n; *words && *words != '}'; words += n) {
+        n = strcspn(++words, "|}");
+        if (strlen(value) == n && memcmp(words, value, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * What an estimator or a loss does not read was perhaps meant for another one. A default, null and false ask for nothing. Sizes of
+ * the whole batch count as read with every aggregation.
+ */
+static void warn_of_unread(struct case_call *call, const struct case_kernel *kernel)
+{
+    struct entry entry;
+    next_entry(&entry, kernel->inputs);
+    const char *first = json_string_value(json_object_get(call->inputs, entry.name));
+    for (const char *list = kernel->inputs; (list = next_entry(&entry, list));) {
+        const json_t *value = json_object_get(call->inputs, entry.name);
+        const struct input *described = find_input(entry.name);
+        const struct case_read *read = case_find_read(call, entry.name);
+        bool off = json_is_null(value) || (json_is_false(value) && described && described->kind == KIND_BOOL);
+        bool used = read && (read->is_default || (!read->unused && is_one_of(entry.own, first ? first : "")));
+        bool given = value && !off;
+        for (size_t i = 0; i < call->n_arrays && !given; i++)
+            given = strcmp(call->arrays[i].name, entry.name) == 0;
+        if (given && !used)
+            case_warn(call, "inputs.%s has no effect: nothing reads it with these settings", entry.name);
+    }
 }
 
 void case_check_members(struct case_call *call, const char *input, const char *where, const json_t *object)
@@ -204,13 +227,13 @@ void case_check_members(struct case_call *call, const char *input, const char *w
         check_name(call, list, where, ".", name);
 }
 
-/* Converts "(a|b)" or "a|b" to the JSON list ["a", "b"]. */
+/* Converts "(a|b)", "{a|b}" or "a|b" to the JSON list ["a", "b"]. */
 static json_t *choices(const char *text)
 {
     json_t *list = json_array();
-    text += *text == '(';
-    while (*text && *text != ')') {
-        size_t n = strcspn(text, "|)");
+    text += *text == '(' || *text == '{';
+    while (*text && *text != ')' && *text != '}') {
+        size_t n = strcspn(text, "|)}");
         json_array_append_new(list, json_stringn(text, n));
         text += n + (text[n] == '|');
     }
@@ -237,8 +260,9 @@ static json_t *describe_input(const struct entry *entry)
     else if (entry->own[0] == '[')
         shape = entry->own;
     const char *options = input->kind != KIND_CHOICE ? "" : entry->own[0] == '(' ? entry->own : input->shape;
-    return json_pack("{s:s, s:s, s:b, s:s, s:o, s:s}", "name", entry->name, "kind", kind, "optional", entry->optional, "shape",
-                     shape, "choices", choices(options), "text", input->text);
+    return json_pack("{s:s, s:s, s:b, s:s, s:o, s:o, s:s}", "name", entry->name, "kind", kind, "optional", entry->optional,
+                     "shape", shape, "choices", choices(options), "only", choices(entry->own[0] == '{' ? entry->own : ""), "text",
+                     input->text);
 }
 
 static json_t *describe_inputs(const char *list)
@@ -326,7 +350,7 @@ static enum rl_status run(struct rl_case *done, const struct case_kernel *kernel
     if (!call->failed)
         kernel->run(call);
     if (!call->failed)
-        warn_of_unread(call);
+        warn_of_unread(call, kernel);
     if (!call->failed && !write_text(done, call->outputs))
         case_fail(call, "out of memory");
     if (!call->failed)

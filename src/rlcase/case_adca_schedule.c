@@ -96,6 +96,11 @@ void case_adca_schedule(struct case_call *call)
         .progress = case_number_or(call, "alpha_progress", NAN),
         .total_steps = case_integer_or(call, "total_steps", 0),
     };
+    if (!case_input(call, "alpha_cosine_decay_enable")) {
+        case_unused(call, "alpha_min");
+        case_unused(call, "alpha_progress");
+        case_unused(call, "total_steps");
+    }
     bool metrics = case_bool_or(call, "enable_adca_metric", false) || schedule.enable, applied;
     double alpha;
     CASE_RUN(call, rl_adca_schedule_at(&schedule, &applied, &alpha, &call->err));

@@ -45,20 +45,30 @@ static double real_at(const struct rl_case_array *array, size_t i)
     return ((const uint8_t *)array->data)[i];
 }
 
+/* Up to where a type holds every whole number; from there on two labels may have become one. INFINITY for integers. */
+static double exact_below(enum rl_case_type type)
+{
+    return type == RL_CASE_FLOAT64 ? 0x1p53 : type == RL_CASE_FLOAT32 ? 0x1p24 : type == RL_CASE_BFLOAT16 ? 0x1p8 : INFINITY;
+}
+
 /* Only whole numbers are accepted: 0.5 as a mask or 1.7 as a group is a mistake. */
 static bool whole_at(const struct rl_case_array *array, size_t i, int64_t low, int64_t high, int64_t *out)
 {
-    bool real = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32 || array->type == RL_CASE_BFLOAT16;
     double value = real_at(array, i);
-    if (real && (!(fabs(value) < 0x1p53) || value != floor(value)))
+    if (!(fabs(value) < exact_below(array->type)) || value != floor(value))
         return false;
     *out = array->type == RL_CASE_INT64 ? ((const int64_t *)array->data)[i] : (int64_t)value;
     return *out >= low && *out <= high;
 }
 
 /* Why a value cannot be converted. */
-static const char *reason(enum rl_case_type type, double value)
+static const char *reason(enum rl_case_type from, enum rl_case_type type, double value)
 {
+    const bool inexact = type != RL_CASE_UINT8 && isfinite(value) && fabs(value) >= exact_below(from);
+    if (inexact && from == RL_CASE_FLOAT32)
+        return "is at or beyond 2^24, where float32 no longer holds every whole number";
+    if (inexact && from == RL_CASE_BFLOAT16)
+        return "is at or beyond 2^8, where bfloat16 no longer holds every whole number";
     switch (type) {
     case RL_CASE_UINT8: return "is not 0 or 1";
     case RL_CASE_INT32: return "is not a 32-bit whole number";
@@ -80,11 +90,12 @@ static size_t stride_of(const struct rl_case_array *array)
 static void fail_at(struct case_call *call, const struct rl_case_array *array, size_t i, enum rl_case_type type)
 {
     size_t width = array->n_dims == 2 ? stride_of(array) : 0;
-    const char *why = reason(type, real_at(array, i));
+    const char *why = reason(array->type, type, real_at(array, i));
     if (array->n_dims == 2 && width)
         case_fail(call, "inputs.%s[%zu][%zu] %s", array->name, i / width, i % width, why);
     else
-        case_fail(call, "inputs.%s: element %zu %s", array->name, i, why);
+        case_fail(call, array->n_dims == 1 && !array->start ? "inputs.%s[%zu] %s" : "inputs.%s: element %zu %s", array->name, i,
+                  why);
 }
 
 /*

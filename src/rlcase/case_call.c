@@ -118,18 +118,41 @@ bool case_owns(const struct case_call *call, const void *data)
     return block != NULL;
 }
 
-bool case_was_read(const struct case_call *call, const char *name)
+struct case_read *case_find_read(struct case_call *call, const char *name)
 {
     for (size_t i = 0; i < call->n_read; i++)
-        if (strcmp(call->read[i], name) == 0)
-            return true;
-    return false;
+        if (strcmp(call->read[i].name, name) == 0)
+            return &call->read[i];
+    return NULL;
+}
+
+static struct case_read *note(struct case_call *call, const char *name)
+{
+    struct case_read *read = case_find_read(call, name);
+    if (!read && call->n_read < CASE_NAMES_MAX) {
+        read = &call->read[call->n_read++];
+        *read = (struct case_read){.name = name};
+    }
+    return read;
+}
+
+void case_unused(struct case_call *call, const char *name)
+{
+    struct case_read *read = note(call, name);
+    if (read)
+        read->unused = true;
+}
+
+static void note_default(struct case_call *call, const char *name, bool is_default)
+{
+    struct case_read *read = note(call, name);
+    if (read)
+        read->is_default = is_default;
 }
 
 json_t *case_input(struct case_call *call, const char *name)
 {
-    if (!case_was_read(call, name) && call->n_read < CASE_NAMES_MAX)
-        call->read[call->n_read++] = name;
+    note(call, name);
     return json_object_get(call->inputs, name);
 }
 
@@ -163,7 +186,9 @@ double case_number(struct case_call *call, const char *name)
  */
 double case_number_or(struct case_call *call, const char *name, double fallback)
 {
-    return case_present(call, name) ? case_number(call, name) : fallback;
+    double value = case_present(call, name) ? case_number(call, name) : fallback;
+    note_default(call, name, value == fallback);
+    return value;
 }
 
 bool case_bool(struct case_call *call, const char *name)
@@ -176,7 +201,9 @@ bool case_bool(struct case_call *call, const char *name)
 
 bool case_bool_or(struct case_call *call, const char *name, bool fallback)
 {
-    return case_present(call, name) ? case_bool(call, name) : fallback;
+    bool value = case_present(call, name) ? case_bool(call, name) : fallback;
+    note_default(call, name, value == fallback);
+    return value;
 }
 
 /*
@@ -216,7 +243,9 @@ int64_t case_integer(struct case_call *call, const char *name)
 
 int64_t case_integer_or(struct case_call *call, const char *name, int64_t fallback)
 {
-    return case_present(call, name) ? case_integer(call, name) : fallback;
+    int64_t value = case_present(call, name) ? case_integer(call, name) : fallback;
+    note_default(call, name, value == fallback);
+    return value;
 }
 
 const char *case_string(struct case_call *call, const char *name)
@@ -255,6 +284,13 @@ int case_choice(struct case_call *call, const char *name, const char *const *cho
     else
         case_fail(call, "inputs.%s is '%.40s'; the nearest known one is %s", name, value, choices[nearest]);
     return 0;
+}
+
+int case_choice_or(struct case_call *call, const char *name, const char *const *choices)
+{
+    int choice = case_present(call, name) ? case_choice(call, name, choices) : 0;
+    note_default(call, name, choice == 0);
+    return choice;
 }
 
 /*

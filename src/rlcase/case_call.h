@@ -36,6 +36,13 @@
 
 struct case_block;
 
+/* An input that the adapter has asked for. */
+struct case_read {
+    const char *name; /* borrowed */
+    bool is_default;  /* its value is that of an absent one */
+    bool unused;      /* checked, but no setting of this case takes it */
+};
+
 enum { CASE_RESULTS_MAX = 16 }; /* largest number of arrays among the results of a kernel */
 enum { CASE_NAMES_MAX = 64 };   /* largest number of inputs of a kernel */
 
@@ -53,7 +60,7 @@ struct case_call {
                           lists */
     struct rl_case_array results[CASE_RESULTS_MAX];
     size_t n_results;
-    const char *read[CASE_NAMES_MAX]; /* borrowed: names of inputs that the adapter has asked for */
+    struct case_read read[CASE_NAMES_MAX];
     size_t n_read;
     json_t *outputs; /* owned: the results that are written as JSON */
     struct case_block *blocks;
@@ -68,7 +75,8 @@ struct case_kernel {
     const char *summary; /* one line */
     /*
      * Names from case_inputs.def, in the order in which they are read, separated by commas. NAME? marks an
-     * optional input. A shape or a list of (choices) after the name replaces the one of case_inputs.def.
+     * optional input. A shape or a list of (choices) after the name replaces the one of case_inputs.def; {values} are those of
+     * the first input with which it has an effect.
      */
     const char *inputs;
     const char *outputs; /* NAME or NAME [shape], separated by commas */
@@ -126,14 +134,23 @@ const char *case_string_or(struct case_call *call, const char *name, const char 
 /* Index of the input's text in a NULL-terminated list. Any other text fails the call with a message that lists them. */
 int case_choice(struct case_call *call, const char *name, const char *const *choices);
 
+/* Reads an optional choice; an absent one is the first of the list. */
+int case_choice_or(struct case_call *call, const char *name, const char *const *choices);
+
 /* Returns true if the key exists and is not null. */
 bool case_present(struct case_call *call, const char *name);
 
 /* An input as JSON, borrowed; NULL if it is absent or an array. Getters call it: the name must live as long as the call. */
 json_t *case_input(struct case_call *call, const char *name);
 
-/* Whether a getter has asked for the input; one that nothing asked for had no effect. */
-bool case_was_read(const struct case_call *call, const char *name);
+/* What is known of an input; NULL if no getter has asked for it, so that it had no effect. */
+struct case_read *case_find_read(struct case_call *call, const char *name);
+
+/*
+ * Note that the input has no effect beside the others, of which the caller is warned. It is read before all the same: a mistake in
+ * it is refused with every setting.
+ */
+void case_unused(struct case_call *call, const char *name);
 
 /*
  * A dimension of arrays. The first array that has it sets n, every later one must agree with it. `known`

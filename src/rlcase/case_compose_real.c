@@ -31,8 +31,12 @@ static void read_opsm(struct case_call *call, struct rl_compose_options *o)
     o->opsm.upper = case_number_or(call, "opsm_upper", INFINITY);
     o->opsm.per_token = case_bool_or(call, "opsm_per_token", false);
     o->opsm.negative_only = case_bool_or(call, "opsm_negative_only", false);
-    if (case_present(call, "opsm_unit"))
-        o->opsm.unit = (enum rl_opsm_unit)case_choice(call, "opsm_unit", units);
+    o->opsm.unit = (enum rl_opsm_unit)case_choice_or(call, "opsm_unit", units);
+    if (!case_input(call, "opsm_lower") && !case_input(call, "opsm_upper")) {
+        case_unused(call, "opsm_per_token");
+        case_unused(call, "opsm_negative_only");
+        case_unused(call, "opsm_unit");
+    }
 }
 
 /*
@@ -43,7 +47,7 @@ static struct rl_compose_options read_options(struct case_call *call)
 {
     struct rl_compose_options o;
     rl_compose_options_of(&o, NULL);
-    o.loss = case_loss_options(call);
+    o.loss = case_ppo_options(call);
     o.backend_cap = case_number_or(call, "backend_cap", o.backend_cap);
     o.staleness_cap = case_number_or(call, "staleness_cap", o.staleness_cap);
     o.per_turn = case_bool_or(call, "per_turn", false);

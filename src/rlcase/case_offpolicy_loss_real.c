@@ -11,7 +11,7 @@ void case_bypass_loss(struct case_call *call)
     static const char *const kinds[] = {"ppo_clip", "reinforce", NULL};
     struct case_dim b = {0}, t = {0};
     enum rl_bypass_kind kind = (enum rl_bypass_kind)case_choice(call, "loss_type", kinds);
-    struct rl_loss_options options = case_loss_options(call);
+    struct rl_loss_options options = case_ppo_options(call);
     struct rl_correction_options correction = case_correction_options(call);
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
     const real *log_prob = case_reals(call, "log_prob", &b, &t);
@@ -58,7 +58,7 @@ static void put_decoupled(struct case_call *call, const struct rl_loss_result *o
 void case_decoupled_loss(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
-    struct rl_loss_options options = case_loss_options(call);
+    struct rl_loss_options options = case_ppo_options(call);
     struct rl_correction_options correction = case_correction_options(call);
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
     const real *log_prob = case_reals(call, "log_prob", &b, &t);

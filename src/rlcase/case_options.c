@@ -210,7 +210,7 @@ struct rl_routes case_routes(struct case_call *call, const char *name, size_t b,
 enum rl_replay case_replay(struct case_call *call)
 {
     static const char *const names[] = {"none", "R2", "R3", NULL};
-    return case_present(call, "replay") ? (enum rl_replay)case_choice(call, "replay", names) : RL_REPLAY_NONE;
+    return (enum rl_replay)case_choice_or(call, "replay", names);
 }
 
 /*
@@ -254,18 +254,21 @@ static void read_interval(struct case_call *call, struct rl_correction_options *
 struct rl_correction_options case_correction_options(struct case_call *call)
 {
     static const char *const levels[] = {"none", "token", "sequence", NULL};
-    struct rl_correction_options o = {.is = RL_IS_NONE};
-    if (case_present(call, "rollout_is"))
-        o.is = (enum rl_is_level)case_choice(call, "rollout_is", levels);
-    if (o.is != RL_IS_NONE)
-        read_interval(call, &o);
-    else if (json_is_null(case_input(call, "rollout_is"))) /* switched off by name: its threshold is known to be unused */
-        case_input(call, "rollout_is_threshold");
     static const char *const measured[] = {"raw", "applied", NULL};
-    o.is_applied = case_present(call, "rollout_is_metrics") && case_choice(call, "rollout_is_metrics", measured) == 1;
+    struct rl_correction_options o = {.is = (enum rl_is_level)case_choice_or(call, "rollout_is", levels)}, off = {0};
+    o.is_applied = case_choice_or(call, "rollout_is_metrics", measured) == 1;
     o.is_batch_normalize = case_bool_or(call, "rollout_is_batch_normalize", false);
+    if (o.is != RL_IS_NONE || case_present(call, "rollout_is_threshold"))
+        read_interval(call, o.is != RL_IS_NONE ? &o : &off);
+    if (!case_input(call, "rollout_is")) { /* switched off by name, its settings are known to be unused */
+        case_unused(call, "rollout_is_threshold");
+        case_unused(call, "rollout_is_metrics");
+        case_unused(call, "rollout_is_batch_normalize");
+    }
     o.rs = case_string_or(call, "rollout_rs", NULL);
     o.rs_threshold = read_thresholds(call, "rollout_rs_threshold");
+    if (!case_input(call, "rollout_rs"))
+        case_unused(call, "rollout_rs_threshold");
     return o;
 }
 
@@ -310,5 +313,13 @@ struct rl_loss_options case_loss_options(struct case_call *call)
     o.vespo_lambda_pos = case_number_or(call, "vespo_lambda_pos", o.vespo_lambda_pos);
     o.vespo_k_neg = case_number_or(call, "vespo_k_neg", o.vespo_k_neg);
     o.vespo_lambda_neg = case_number_or(call, "vespo_lambda_neg", o.vespo_lambda_neg);
+    return o;
+}
+
+struct rl_loss_options case_ppo_options(struct case_call *call)
+{
+    struct rl_loss_options o = case_loss_options(call);
+    case_unused(call, "tau_pos");
+    case_unused(call, "tau_neg");
     return o;
 }

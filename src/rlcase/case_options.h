@@ -13,17 +13,17 @@
  */
 struct rl_agg case_agg(struct case_call *call);
 
-/*
- * Also reads clip_ratio_low, _high and _c, tau_pos and tau_neg; absent ones have the core's
- * defaults.
- */
+/* Reads the settings of every policy loss; absent ones have the core's defaults. */
 struct rl_loss_options case_loss_options(struct case_call *call);
+
+/* The same for PPO alone, which has no use for SAPO's temperatures that verl's configuration gives beside its clip range. */
+struct rl_loss_options case_ppo_options(struct case_call *call);
 
 /* ---- the options of the off-policy kernels, from a case ---- */
 
 /*
- * Reads rollout_is, rollout_is_threshold, rollout_is_batch_normalize, rollout_rs and
- * rollout_rs_threshold.
+ * Reads rollout_is, rollout_is_threshold, rollout_is_metrics, rollout_is_batch_normalize, rollout_rs
+ * and rollout_rs_threshold.
  */
 struct rl_correction_options case_correction_options(struct case_call *call);
 

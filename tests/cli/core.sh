@@ -73,10 +73,40 @@ row='"response_mask": [[1]], "token_level_rewards": [[1]], "group_index": [0]'
 unread advantage "{\"estimator\": \"grpo\", \"gamma\": 0.9, $row}" gamma
 unread prm_schedule '{"enable": false, "global_step": 0, "prm_steps": 1, "alpha": 1, "step_flags": "none"}' step_flags
 unread rollout_correction '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is_threshold": -3}' rollout_is_threshold
+unread rollout_correction '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_rs_threshold": 3}' rollout_rs_threshold
+unread advantage "{\"estimator\": \"rloo\", \"epsilon\": 0.5, $row}" epsilon
+unread policy_loss "{\"loss\": \"gspo\", $policy, \"clip_ratio_c\": 5}" clip_ratio_c
+# A default, null, false and the settings of a switch that is off by name ask for nothing. Whatever is given is checked.
+quiet()
+{
+    kernel "$@"
+    must_equal '' "$(cat err)"
+}
+correct='"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]]'
+cosine='"enable": false, "global_step": 0, "prm_steps": 1, "alpha": 1'
+compose='"loss_agg_mode": "token-mean", "response_mask": [[1]], "log_prob": [[-1]], "sampler_log_prob": [[-1]], "advantages": [[1]]'
+quiet policy_loss "{\"loss\": \"gspo\", $policy, \"clip_ratio_c\": 3, \"tau_neg\": 1.05}"
+quiet rollout_correction "{$correct, \"rollout_is_batch_normalize\": false, \"rollout_is_metrics\": \"raw\"}"
+quiet prm_schedule "{$cosine, \"alpha_cosine_decay_enable\": false, \"alpha_min\": 0.2, \"total_steps\": 9}"
+quiet compose_corrections "{$compose, \"opsm_unit\": null, \"opsm_per_token\": false, \"tau_pos\": 1, \"tau_neg\": 1.05}"
+quiet compose_corrections "{$compose, \"opsm_lower\": null, \"opsm_unit\": \"turn\"}"
+unread compose_corrections "{$compose, \"opsm_unit\": \"turn\"}" opsm_unit
+unread compose_corrections "{$compose, \"tau_pos\": 2}" tau_pos
+unread prm_schedule "{$cosine, \"alpha_min\": 0.2}" alpha_min
+unread rollout_correction "{$correct, \"rollout_is_metrics\": \"applied\"}" rollout_is_metrics
+for off in '' '"rollout_is": null, "rollout_rs": null,' '"rollout_is": "none",'; do
+    for wrong in 'is_metrics": "x"' 'is_batch_normalize": "yes"' 'is_threshold": "foo"' 'rs_threshold": true'; do
+        kernel rollout_correction "{$correct, $off \"rollout_$wrong}" "inputs.rollout_${wrong%%\"*} is"
+    done
+done
+kernel prm_schedule "{$cosine, \"alpha_cosine_decay_enable\": false, \"alpha_min\": \"x\"}" 'alpha_min is not a number'
+kernel prm_schedule "{$cosine, \"alpha_cosine_decay_enable\": false, \"total_steps\": 1.5}" 'total_steps is not a whole number'
+kernel compose_corrections "{$compose, \"opsm_unit\": \"typo\"}" "opsm_unit is 'typo'"
+kernel compose_corrections "{$compose, \"opsm_per_token\": \"yes\"}" 'opsm_per_token is not true or false'
+# Sizes of the whole batch may always be given.
+quiet policy_loss "{\"loss\": \"vanilla\", $policy, \"clip_ratio_c\": 3, \"global_batch_size\": 1, \"batch_num_tokens\": 2, \"loss_scale_factor\": 2}"
 # verl's configurations keep the threshold where they switch the weights off.
-printf '{"response_mask": [[1]], "train_log_prob": [[-1]], "rollout_log_prob": [[-1]], "rollout_is": null, "rollout_is_threshold": 2.0}' >case.json
-"$LINEAGE" core rollout_correction case.json >out 2>err || fail 'a threshold of weights that are off'
-must_equal '' "$(cat err)"
+quiet rollout_correction "{$correct, \"rollout_is\": null, \"rollout_is_threshold\": 2.0}"
 
 # Sizes that only an empty dimension hides, a number of passes below 1.
 routes='"sampler_routes": [[[[0]]]], "used_routes": [[[[0]]]], "n_experts": 2'
@@ -181,7 +211,7 @@ for setting in 'default dppo_mask_low' 'default dppo_mask_high' 'ipo ipo_thresho
     kernel prime_loss "{\"rl_loss\": \"${setting% *}\", $stream, \"advantages\": [[1, 1]], \"${setting#* }\": -0.1}" "${setting#* } is -0.1, negative or not"
 done
 # Bounds of the other kind are not read, and weights may be masks.
-kernel prime_loss "{\"rl_loss\": \"ipo\", $stream, \"advantages\": [[1, 1]], \"dppo_mask_low\": -1}"
+unread prime_loss "{\"rl_loss\": \"ipo\", $stream, \"advantages\": [[1, 1]], \"dppo_mask_low\": -1}" dppo_mask_low
 for weights in rl_weights ce_weights ref_kl_weights; do
     kernel prime_loss "{\"rl_loss\": \"default\", $stream, \"advantages\": [[1, 1]], \"ref_logprobs\": [[-1, -1]], \"$weights\": [[true, false]]}"
 done

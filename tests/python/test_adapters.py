@@ -21,6 +21,9 @@ torch = pytest.importorskip("torch")
 from lineage import Store, core, prime_rl, trl, verl  # noqa: E402
 from lineage import torch as ltorch  # noqa: E402
 
+# A trainer's configuration has the settings of all losses; an adapter passes those that its loss reads.
+pytestmark = pytest.mark.filterwarnings("error:.*has no effect:RuntimeWarning")
+
 B, T = 4, 6
 
 

@@ -325,20 +325,60 @@ def test_values_that_are_not_numbers_decide_nothing():
             core.prm_schedule(
                 enable=True, global_step=0, prm_steps=1, alpha=0.1, token_level_rewards=[[0, wrong, -wrong]], step_flags=[[True]]
             )  # fmt: skip
+        for loss in ("dppo_tv", "dppo_kl"):  # outside the bounds, where nothing is learnt
+            with pytest.raises(core.CoreError, match=r"advantages\[0\]\[0\] is (-?nan|-inf), not a finite number"):
+                core.policy_loss(
+                    loss=loss, loss_agg_mode="token-mean", response_mask=[[1]], log_prob=[[-3.0]], old_log_prob=[[-0.1]], advantages=[[-wrong]]
+                )  # fmt: skip
 
 
 def test_numbers_that_would_become_others():
     row = dict(estimator="grpo", response_mask=[[1]] * 2, token_level_rewards=[[1.0], [0.0]])
     with pytest.raises(core.CoreError, match="above 2.63 - 1"):
         core.advantage(group_index=np.array([0, 2**64 - 1], dtype=np.uint64), **row)
-    with pytest.raises(core.CoreError, match=r"group_index: element 1 is at or above 2\^53, where floats no longer hold"):
+    with pytest.raises(core.CoreError, match=r"group_index\[1\] is at or above 2\^53, where floats no longer hold"):
         core.advantage(group_index=[0, 2.0**53], **row)
-    with pytest.raises(core.CoreError, match=r"group_index: element 1 is at or below -2\^53"):
+    with pytest.raises(core.CoreError, match=r"group_index\[1\] is at or below -2\^53"):
         core.advantage(group_index=[0, -(2.0**53)], **row)
-    with pytest.raises(core.CoreError, match=r"group_index: element 1 is not a whole number"):
+    with pytest.raises(core.CoreError, match=r"group_index\[1\] is not a whole number"):
         core.advantage(group_index=[0, 0.5], **row)
+    for dtype, bits in ((np.float32, 24), (np.float16, 11)):
+        assert core.advantage(group_index=np.array([0, 2**bits - 1], dtype=dtype), **row).advantages[0][0] != 0
+        for label in (2**bits, -(2**bits)):
+            for labels in (np.array([0, label], dtype=dtype), [0.0, dtype(label)], [dtype(0), dtype(label)]):
+                with pytest.raises(core.CoreError, match=rf"group_index\[1\] is at or beyond 2\^{bits}, where") as error:
+                    core.advantage(group_index=labels, **row)
+                assert error.value.index == (1,)
+                with pytest.raises(core.CoreError, match=rf"labels\[1\] is at or beyond 2\^{bits}"):
+                    core.group_numbers(labels)
+    with pytest.raises(core.CoreError, match=r"turn_id\[0\]\[1\] is at or beyond 2\^11"):
+        core.turn_statistics(response_mask=[[1, 1], [1]], turn_id=[np.array([0, 2048], dtype=np.float16), [0]])
     with pytest.warns(RuntimeWarning, match="inputs.gamma has no effect"):
         core.advantage(group_index=[0, 0], gamma=0.9, **row)
+
+
+def test_small_floats_that_are_no_labels_are_taken():
+    half = dict(response_mask=np.ones((2, 1), np.float16), token_level_rewards=np.array([[3000.0], [0.0]], np.float16))
+    assert core.advantage(estimator="grpo", group_index=[0, 0], **half).advantages[0][0] > 0
+    assert core.group_numbers(np.array([7, 2047, 7], np.float16)) == [0, 1, 0]
+
+
+def test_labels_of_tensors():
+    torch = pytest.importorskip("torch")
+    row = dict(
+        estimator="grpo",
+        response_mask=torch.ones((2, 1), dtype=torch.bfloat16),
+        token_level_rewards=torch.tensor([[300.0], [0.0]], dtype=torch.bfloat16),
+    )
+    for dtype, bits in ((torch.bfloat16, 8), (torch.float16, 11), (torch.float32, 24)):
+        assert core.advantage(group_index=torch.tensor([1, 1], dtype=dtype), **row).advantages[0, 0] > 0
+        labels = torch.tensor([0, 2**bits], dtype=dtype)
+        for given in (labels, list(labels)):
+            with pytest.raises(core.CoreError, match=rf"group_index\[1\] is at or beyond 2\^{bits}, where"):
+                core.advantage(group_index=given, **row)
+            with pytest.raises(core.CoreError, match=rf"labels\[1\] is at or beyond 2\^{bits}"):
+                core.group_numbers(given)
+    assert core.group_numbers(torch.tensor([7, 9, 7])) == [0, 1, 0]
 
 
 def test_a_threshold_of_weights_that_are_off_gives_no_warning():

@@ -1,6 +1,6 @@
 /*
- * rlcase_arrays.c: tests that kernels give the same results for arrays in memory as for JSON lists, and refuse arrays
- * of a wrong shape.
+ * rlcase_arrays.c: tests that kernels give the same results for arrays in memory as for JSON lists, refuse arrays
+ * of a wrong shape, and name settings without an effect.
  */
 #include "support/unit.h"
 
@@ -295,12 +295,56 @@ static void rows_may_be_further_apart_than_wide(void **state)
     assert_refused("policy_loss", false, values, other, 4, "inputs.response_mask[1][1]");
 }
 
+/*
+ * A setting that is not its default changes a result, or is named in a warning, and never both: case_kernels.def says of each loss
+ * what the core's own code does. Ratios from 1/5 to 5 of both signs reach every bound.
+ */
+static void a_setting_has_an_effect_or_a_warning(void **state)
+{
+    (void)state;
+    static const char *const losses[] = {"vanilla",  "gspo",    "cispo",   "sapo", "gpg",  "reinforce",
+                                         "geo_mean", "dppo_tv", "dppo_kl", "dro",  "vespo"};
+    static const char *const settings[] = {"clip_ratio_low", "clip_ratio_high", "clip_ratio_c", "tau_pos",
+                                           "tau_neg",        "dro_beta",        "vespo_k_pos",  "vespo_lambda_pos",
+                                           "vespo_k_neg",    "vespo_lambda_neg"};
+    static const char batch[] = "{\"loss\": \"%s\", \"loss_agg_mode\": \"seq-mean-token-mean\", \"%s\": %s, %s"
+                                "\"response_mask\": [[1, 1], [1, 1], [1, 1], [1, 1]],"
+                                "\"log_prob\": [[-0.2, -0.3], [-0.2, -0.3], [-1.8, -1.9], [-1.8, -1.9]],"
+                                "\"old_log_prob\": [[-1.8, -1.9], [-1.8, -1.9], [-0.2, -0.3], [-0.2, -0.3]],"
+                                "\"advantages\": [[1, 1], [-1, -1], [1, 1], [-1, -1]]}";
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        for (size_t j = 0; j < sizeof settings / sizeof *settings; j++) {
+            json_t *results[2];
+            const bool beta = strcmp(settings[j], "dro_beta") == 0; /* dro has none of its own */
+            bool warned = false;
+            for (size_t k = 0; k < 2; k++) {
+                char text[1024];
+                struct rl_case *done;
+                struct rl_error err;
+                snprintf(text, sizeof text, batch, losses[i], settings[j],
+                         k      ? "1.7"
+                         : beta ? "1"
+                                : "null",
+                         strcmp(losses[i], "dro") == 0 && !beta ? "\"dro_beta\": 1, " : "");
+                assert_int_equal(rl_case_run_json(&done, "policy_loss", false, text, &err), RL_OK);
+                results[k] = json_loads(rl_case_values(done), 0, NULL);
+                warned = json_object_del(results[k], "warnings") == 0;
+                rl_case_release(done);
+            }
+            if (json_equal(results[0], results[1]) != warned)
+                fail_msg("%s of %s: %s", settings[j], losses[i], warned ? "has an effect and a warning" : "has neither");
+            json_decref(results[0]);
+            json_decref(results[1]);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_and_lists_agree_to_the_bit),        cmocka_unit_test(arrays_of_a_wrong_shape_are_refused_by_name),
         cmocka_unit_test(ragged_rows_give_the_bits_of_padded_ones), cmocka_unit_test(the_description_is_complete),
-        cmocka_unit_test(batches_are_read_in_their_own_layout),     cmocka_unit_test(rows_may_be_further_apart_than_wide),
+        cmocka_unit_test(batches_are_read_in_their_own_layout),     cmocka_unit_test(a_setting_has_an_effect_or_a_warning),
+        cmocka_unit_test(rows_may_be_further_apart_than_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

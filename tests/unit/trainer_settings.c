@@ -314,6 +314,10 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'vllm_importance_sampling_clip_min': 0.5}", "icepop.floor, below which the weight is 0"},
         /* values, some of which are keys of another program */
         {"{'loss': {'name': 'vanilla'}}", "for vanilla of verl there is loss.name ppo"},
+        {"{'correction': {'name': 'icepop'}}", "for icepop of its paper there is correction.name tis with icepop.floor"},
+        {"{'loss': {'name': 'IcePop'}}", "for icepop of its paper there is correction.name tis with icepop.floor"},
+        {"{'loss': {'name': 'flash-reinforce'}}", "flash_reinforce of OpenRLHF has no equal here"},
+        {"{'loss': {'name': 'flash_reinforce'}}", "flash_reinforce of OpenRLHF has no equal here"},
         {"{'loss': {'name': 'rollout_is'}}", "rollout_is of SkyRL has no equal here: its ratio is to the sampler"},
         {"{'loss': {'name': 'dr_grpo'}}", "with loss.aggregation seq-mean-token-sum-norm"},
         {"{'loss': {'aggregation': 'prompt_mean'}}", "no aggregation has a mean per question"},

@@ -116,9 +116,29 @@ def _refuse_truth(name: str, kind: str, value: Any) -> None:
         raise CoreError(name, f"inputs.{name} has True or False among its numbers")
 
 
+#: Up to which power of 2 a small float holds every whole number.
+_EXACT = {"float32": 24, "float16": 11, "bfloat16": 8}
+
+
+def _refuse_merged(name: str, value: Any, place: str = "") -> None:
+    """Labels of a small float, of which two may have become one. Element by element, since a list is read in a wider type."""
+    if _is_list(value):
+        for i, item in enumerate(value):
+            _refuse_merged(name, item, f"{place}[{i}]")
+        return
+    dtype = str(getattr(value, "dtype", "")).replace("torch.", "")
+    if dtype in _EXACT:
+        beyond = abs(value) >= 2.0 ** _EXACT[dtype]
+        for at in np.argwhere(beyond.cpu().numpy() if _is_tensor(beyond) else beyond)[:1]:
+            index = place + "".join(f"[{i}]" for i in at)
+            raise CoreError(
+                name, f"inputs.{name}{index} is at or beyond 2^{_EXACT[dtype]}, where {dtype} no longer holds every whole number"
+            )
+
+
 def _as_array(name: str, value: Any) -> np.ndarray:
     if _is_tensor(value):
-        return _to_numpy(value)
+        value = _to_numpy(value)
     if _is_list(value) and any(_is_tensor(item) for item in value):
         value = [widened(_to_numpy(item)) if _is_tensor(item) else item for item in value]
     if isinstance(value, BFloat16):
@@ -217,10 +237,12 @@ def _gather(
     for name, value in given.items():
         item = spec[name]
         if value is None:
-            if item["kind"] == "choice":  # switched off by name, which the warnings of inputs that nothing reads take into account
+            if item["kind"] not in _ARRAYS:  # switched off by name, which the warnings of inputs that nothing reads take into account
                 values[name] = None
             continue
         _refuse_truth(name, item["kind"], value)
+        if item["kind"] in ("integers", "ids", "routes"):
+            _refuse_merged(name, value)
         if item["kind"] not in _ARRAYS or (name == "anchor" and _is_list(value)):
             values[name] = _to_numpy(value).tolist() if _is_tensor(value) else value
         elif item["kind"] == "ragged":
@@ -282,7 +304,8 @@ _KERNELS = _load()
 
 
 def kernels() -> "list[dict[str, Any]]":
-    """All kernels: family, summary, inputs with kind, shape, choices and meaning, and outputs."""
+    """All kernels: family, summary, inputs with kind, shape, choices, meaning, ``only``, and outputs. ``only`` lists the values of
+    the kernel's first input with which the input has an effect; empty: all."""
     return list(_KERNELS.values())
 
 
@@ -315,6 +338,7 @@ def _doc(kernel: Mapping[str, Any]) -> str:
         shape = f" {item['shape']}" if item["shape"] else ""
         choices = f" ({'|'.join(item['choices'])})" if item["choices"] else ""
         optional = ", optional" if item["optional"] else ""
+        optional += f", only with {'|'.join(item['only'])}" if item.get("only") else ""  # an older library does not say
         lines.append(f"{item['name']}: {item['kind']}{shape}{choices}{optional}. {item['text']}.")
     returned = [out["name"] + (f" {out['shape']}" if out["shape"] else "") for out in kernel["outputs"]]
     precision = "double or single precision" if kernel["single"] else "double precision only"
@@ -346,9 +370,13 @@ __all__.extend(_KERNELS)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def group_numbers(labels: Iterable[Any]) -> "list[int]":
-    """Numbers for group_index from group labels of any kind (verl's uid is text), in order of first appearance."""
+    """Numbers for group_index from group labels of any kind (verl's uid is text), in order of first appearance. Numbers of a
+    float that no longer holds every whole number are refused."""
     seen: "dict[Any, int]" = {}
-    return [seen.setdefault(label, len(seen)) for label in labels]
+    labels = list(labels)
+    _refuse_merged("labels", labels)
+    keys = [label.item() if _is_tensor(label) else label for label in labels]  # a tensor is equal to itself alone
+    return [seen.setdefault(key, len(seen)) for key in keys]
 
 
 def turns_from_mask(response_mask: Any) -> Any:

@@ -128,6 +128,12 @@ class _Loss(nn.Module):
         return cast(Tensor, loss)
 
 
+def reads(family: str, chosen: str, setting: str) -> bool:
+    """Whether the loss or estimator of that name has the setting; the kernel warns of one that has no effect."""
+    inputs = next(kernel["inputs"] for kernel in core.kernels() if kernel["family"] == family)
+    return any(item["name"] == setting and (not item.get("only") or chosen in item["only"]) for item in inputs)
+
+
 #: Losses whose papers have a mean per row. gspo has the other aggregations, too.
 MEANS_PER_ROW = ("gspo", "sapo", "geo_mean")
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional
 import torch
 
 from .store import Store, Trial
-from .torch import PolicyLoss, nothing
+from .torch import PolicyLoss, nothing, reads
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback as _Callback
@@ -325,14 +325,10 @@ def _clip_settings(me: Any) -> "dict[str, Any]":
     if me.lineage_loss == "vanilla":
         delta = getattr(args, "delta", None)
         settings["clip_ratio_c"] = _NO_BOUND if delta is None else float(delta)
-    if me.lineage_loss == "sapo":
-        for ours, theirs in (("tau_pos", "sapo_temperature_pos"), ("tau_neg", "sapo_temperature_neg")):
-            if getattr(args, theirs, None) is not None:
-                settings[ours] = float(getattr(args, theirs))
-    if me.lineage_loss == "vespo":
-        names = ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg")
-        settings.update({name: float(getattr(args, name)) for name in names if getattr(args, name, None) is not None})
-    return {**settings, **me.lineage_settings}
+    names = {"tau_pos": "sapo_temperature_pos", "tau_neg": "sapo_temperature_neg"}
+    names.update((name, name) for name in ("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"))
+    settings.update({ours: float(getattr(args, theirs)) for ours, theirs in names.items() if getattr(args, theirs, None) is not None})
+    return {**{name: value for name, value in settings.items() if reads("policy_loss", me.lineage_loss, name)}, **me.lineage_settings}
 
 
 def _weights(

@@ -52,7 +52,7 @@ import torch
 from torch import Tensor
 
 from . import core
-from .torch import MEANS_PER_ROW, AggLoss, PolicyLoss, TurnLoss, a2tgpo_advantage, nothing
+from .torch import MEANS_PER_ROW, AggLoss, PolicyLoss, TurnLoss, a2tgpo_advantage, nothing, reads
 
 __all__ = [
     "BEFORE_5417", "ESTIMATORS", "LOSSES", "RELEASES", "REPLACEABLE", "aggregate", "definitions", "put_clip_scale", "register", "replace",
@@ -186,7 +186,7 @@ def _estimator(name: str) -> Any:
         if name == "reinforce_plus_plus":
             settings.setdefault("gamma", float(_get(config, "gamma", 1.0)))
             settings.setdefault("through_holes", True)  # since verl#7300 tokens of tools pass the return on unchanged
-        elif name != "remax":
+        elif reads("advantage", name, "norm_adv_by_std"):
             settings.setdefault("norm_adv_by_std", bool(_get(config, "norm_adv_by_std_in_grpo", True)))
         if name == "remax" and reward_baselines is None:
             raise ValueError(f"{_PREFIX}remax needs reward_baselines, which {_V1}: set trainer.use_v1=False")
@@ -408,11 +408,10 @@ def _policy(name: str) -> Any:
     ) -> "tuple[Tensor, dict[str, float]]":  # fmt: skip
         clip = _clip(config)
         settings: "dict[str, Any]" = dict(clip_ratio_low=clip["low"], clip_ratio_high=clip["high"])
-        for setting in ("clip_ratio_c",) + (("tau_pos", "tau_neg") if name == "sapo" else ()):
-            if _get(config, setting) is not None:
-                settings[setting] = float(_get(config, setting))
-        if name == "dro" and _get(_get(config, "policy_loss"), "dro_beta") is not None:
-            settings["dro_beta"] = float(_get(_get(config, "policy_loss"), "dro_beta"))
+        for of, setting in ((config, "clip_ratio_c"), (config, "tau_pos"), (config, "tau_neg"), (_get(config, "policy_loss"), "dro_beta")):
+            if _get(of, setting) is not None:
+                settings[setting] = float(_get(of, setting))
+        settings = {key: value for key, value in settings.items() if reads("policy_loss", name, key)}
         settings.update(_settings(config))
         mode = str(settings.pop("loss_agg_mode", None) or loss_agg_mode)
         # verl's geo_mean is the mean of the rows of its part

@@ -26,7 +26,7 @@ static RL_INLINE void dppo(struct rl_token_chunk *at, const struct rl_loss_optio
             double kl = (double)old * (double)(q - p) + (1 - (double)old) * rest;
             valid = up ? kl <= (double)high || new <= old : kl <= (double)low || new >= old;
         }
-        real pull = valid ? -a * (at->ratio[t] < cap ? at->ratio[t] : cap) : 0;
+        real pull = valid ? -a * (at->ratio[t] < cap ? at->ratio[t] : cap) : a - a; /* 0, or NaN where A is not finite */
         at->term[t] = w * (pull * p);
         at->slope[t] = w * pull * row_weight;
         clipped += on && !valid;

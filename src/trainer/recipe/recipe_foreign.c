@@ -511,6 +511,9 @@ static const struct recipe_foreign table[] = {
      "its teacher is the start and its targets are the teacher's top tokens; opsd is prime-rl's form"},
 
     {"algorithm.name.flash_reinforce", "OpenRLHF", NONE, "no algorithm subtracts the mean of the batch alone"},
+    {"loss.name.flash_reinforce", "OpenRLHF", NONE, "no algorithm subtracts the mean of the batch alone"},
+    {"loss.name.icepop", "its paper", NULL, "correction.name tis with icepop.floor and correction.cap"},
+    {"correction.name.icepop", "its paper", NULL, "correction.name tis with icepop.floor and correction.cap"},
 };
 
 /* Where a row's name fits into the one that was sought: its length, 0 for nowhere; *at receives where it begins. */
@@ -598,7 +601,8 @@ const char *recipe_foreign_mistaken(const char *path, double value)
 /* A choice is named alone, because the value that was refused is in the message. */
 const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const struct recipe_foreign *foreign)
 {
-    static const char *const choices[] = {"algorithm.name.", "loss.name.", "loss.aggregation.", "kl.estimator."};
+    static const char *const choices[] = {"algorithm.name.", "loss.name.", "loss.aggregation.", "kl.estimator.",
+                                          "correction.name."};
     const char *name = foreign->name;
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (strncmp(foreign->name, choices[i], strlen(choices[i])) == 0)

@@ -6,6 +6,7 @@
 #include "recipe/recipe_foreign.h"
 #include "recipe/recipe_value.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -204,6 +205,9 @@ enum trainer_status recipe_value_read(const struct recipe_field *field, const ch
         return refuse(field, path, shown, err);
     snprintf(named, sizeof named, "%s.%s", field->path, json_string_value(value));
     const struct recipe_foreign *foreign = recipe_foreign_find(named);
+    for (char *c = named + strlen(field->path); *c && !foreign; c++) /* "IcePop", "flash-reinforce" */
+        *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
+    foreign = foreign ? foreign : recipe_foreign_find(named);
     if (foreign)
         snprintf(near, sizeof near, "%s (%s)", shown, recipe_foreign_say(said, foreign));
     else
