@@ -165,7 +165,8 @@ static bool unknown_field(struct known_names *known, struct mcp_call *call, cons
         words[n++] = more_fields[i];
     for (size_t i = 0; known->params && known->params[i]; i++)
         words[n++] = known->params[i];
-    const char *near = cli_nearest(name, words);
+    const char *score = lineage_store_score_name(call->server->store);
+    const char *near = score && strcmp(score, name) == 0 ? "score" : cli_nearest(name, words);
     near = near ? near : setting;
     return mcp_trouble(call,
                        "no field '%.60s'%s%s%s; use a column (exp_id, status, score, delta_vs_best, params, hypothesis, notes, "

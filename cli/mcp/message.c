@@ -4,12 +4,16 @@
  */
 #include "message.h"
 
+#include "cli.h"
 #include "mcp/lines.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY };
 
 static void refuse(struct mcp_message *message, enum mcp_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -46,21 +50,6 @@ static bool is_too_deep(const char *text, size_t length)
     return false;
 }
 
-/* Duplicate names are rejected, because two readers would use different ones. NUL in texts is let through here and
- * rejected by name where a tool or a prompt reads its arguments, because C would silently cut the text there. */
-static json_t *parse(struct mcp_message *message, const char *text, size_t length)
-{
-    json_error_t error;
-    if (is_too_deep(text, length)) {
-        refuse(message, MCP_INVALID_REQUEST, "Invalid request: more than %d levels of nesting", MCP_DEPTH_MAX);
-        return NULL;
-    }
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
-    if (!root)
-        refuse(message, MCP_PARSE_ERROR, "Parse error: column %d: %.80s", error.column, error.text);
-    return root;
-}
-
 /* Takes the id from its JSON text, so that the client learns which of its requests was refused. Returns false if it is none. */
 static bool take_id(struct mcp_message *message, const char *id)
 {
@@ -70,6 +59,58 @@ static bool take_id(struct mcp_message *message, const char *id)
         message->id = value;
     json_decref(value); /* the root holds it */
     return message->id != NULL;
+}
+
+/* A progress token is sent back as it came, and digits in quotes may have been an integer. */
+static bool has_long_token(const json_t *root)
+{
+    const json_t *meta = json_object_get(json_object_get(root, "params"), "_meta");
+    const char *token = json_string_value(json_object_get(meta, "progressToken"));
+    return token && strlen(token) > 18 && !token[strspn(token, "-0123456789")];
+}
+
+/* Integers of more than 64 bits, which Jansson refuses, become texts, as parameters have them. The id and the progress token stay, because
+ * they must be sent back. Columns of the quoted text would mislead, so an error in it has none. */
+static json_t *parse_long_integers(struct mcp_message *message, const char *text, const size_t length, json_error_t *error)
+{
+    json_error_t second;
+    size_t n = length;
+    struct mcp_id_scan scan = {.depth = 0};
+    mcp_id_scan_feed(&scan, text, length);
+    const bool has_id = take_id(message, mcp_id_scan_result(&scan));
+    char *quoted = has_id ? cli_json_quoted(text, &n, false) : NULL;
+    const bool has_any = quoted && n > length;
+    json_t *root = has_any ? json_loadb(quoted, n, JSON_FLAGS, &second) : NULL;
+    if (has_any && !root) {
+        *error = second;
+        error->column = -1;
+    } else if (has_long_token(root)) {
+        json_decref(root);
+        root = NULL;
+    }
+    free(quoted);
+    json_decref(message->root);
+    message->root = message->id = NULL;
+    return root;
+}
+
+/* Duplicate names are rejected, because two readers would use different ones. NUL in texts is let through here and
+ * rejected by name where a tool or a prompt reads its arguments, because C would silently cut the text there. */
+static json_t *parse(struct mcp_message *message, const char *text, size_t length)
+{
+    json_error_t error;
+    if (is_too_deep(text, length)) {
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: more than %d levels of nesting", MCP_DEPTH_MAX);
+        return NULL;
+    }
+    json_t *root = json_loadb(text, length, JSON_FLAGS, &error);
+    if (!root && json_error_code(&error) == json_error_numeric_overflow)
+        root = parse_long_integers(message, text, length, &error);
+    if (!root && error.column < 0)
+        refuse(message, MCP_PARSE_ERROR, "Parse error: %.80s", error.text);
+    else if (!root)
+        refuse(message, MCP_PARSE_ERROR, "Parse error: column %d: %.80s", error.column, error.text);
+    return root;
 }
 
 /* Programs write NaN and half a surrogate pair, which are not JSON, into the params of requests that wait for an answer. */

@@ -316,10 +316,13 @@ char *cli_read_all(const char *path, size_t *length)
     return data;
 }
 
-/* Whether the n bytes are an integer of JSON that jansson refuses, such as a seed of 64 bits. */
+/* Whether the n bytes are an integer of JSON that jansson refuses, such as a seed of 64 bits. One in place of a name is an error. */
 static bool is_long_integer(const char *at, size_t n)
 {
     const size_t sign = *at == '-';
+    const char *behind = at + n;
+    if (behind[strspn(behind, " \t\r\n")] == ':')
+        return false;
     if (n < sign + 19 || at[sign] == '0' || sign + strspn(at + sign, "0123456789") != n)
         return false;
     errno = 0;

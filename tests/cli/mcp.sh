@@ -190,6 +190,29 @@ must_trouble 'sobol'
 
 tool search '"words":"("'
 must_trouble 'character'
+# Integers of more than 64 bits are texts, as in a row; only an id of that size cannot be sent back.
+tool tried '"params":{"optimizer":123456789012345678901234567890}'
+must_answer tried false
+tool query '"where":{"optimizer":-9223372036854775809}'
+must_answer shown '0 of 0'
+tool query '"limit":99999999999999999999'
+must_trouble 'limit must be a whole number from 1 to 500'
+echo '{"jsonrpc":"2.0","id":99999999999999999999,"method":"ping"}' >in
+serve
+must_have out '"code":-32700'
+while IFS='|' read -r params says; do
+    echo '{"jsonrpc":"2.0","id":7,"method":"ping","params":{'"$params"'}}' >in
+    serve
+    must_have out '"code":-32602'
+    must_have out "$says"
+done <<'END'
+"_meta":{"progressToken":99999999999999999999}|too big integer
+"a":1,99999999999999999999 :1|too big integer
+"a":99999999999999999999,"b":1e400|Parse error: real number overflow
+"a":99999999999999999999,"a":1|Parse error: duplicate object key
+"a":[99999999999999999999,]|Parse error: unexpected token
+END
+
 tool search '"words":"nothingofthat"'
 must_answer shown '0 of 0'
 tool search

@@ -166,6 +166,19 @@ must_equal 0.35 "$(field accs 10)"
 # ---- the name of the score ----
 must_run run -C named --direction lower -q -m val_loss -m train_loss -- echo train_loss 2 val_loss 2.5
 must_equal val_loss "$(json score named/lineage.json)"
+# Where no trial printed it, the column to ask for is named.
+must_run init unprinted
+must_run append -C unprinted --score val_loss --status baseline --core-metric 3
+for question in 'query -p val_loss=2:' 'query --sort val_loss' 'sweep val_loss'; do
+    # shellcheck disable=SC2086 # options
+    must_fail 2 "no column or parameter 'val_loss' (the name of the score, which is the column 'score'); known are" $question -C unprinted
+done
+for question in '"where":{"val_loss":1}' '"sort":"val_loss"' '"fields":["val_loss"]'; do
+    printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query","arguments":{%s},"_meta":{%s,%s}}}\n' "$question" \
+        '"io.modelcontextprotocol/protocolVersion":"2026-07-28"' '"io.modelcontextprotocol/clientCapabilities":{}'
+done >asked
+"$LINEAGE" mcp -C unprinted <asked >out
+must_equal 3 "$(grep -cF "no field 'val_loss' (did you mean 'score'?)" out)" 'MCP'
 for names in '-m train_loss -m val_loss' '-m acc' '--score ppl' '--metric-regex ppl=(\S+)' '--metric-file acc=f.csv'; do
     # shellcheck disable=SC2086 # options
     must_fail 2 'name the score with --score val_loss, or use another store' run -C named -q $names -- echo val_loss 0 acc 0

@@ -199,4 +199,31 @@ run -C delta void --undo 001 --reason fine
 must_run -C delta query --format json
 must_equal '5.0' "$(json 1.delta_vs_best)"
 must_run -C delta verify
+must_run -C delta sweep lr --format json
+must_equal '1' "$(json without)" 'the rows of the void and of its undoing are not trials without lr'
+for i in 1 2 3 4; do
+    must_run -C delta append --status discard --core-metric "$i" --param lr=0.9
+done
+must_run -C delta append --status harness_abort --parent 001 --job-name lineage-unvoid --param lr=0.9
+must_run -C delta sweep lr --format json
+must_equal '1 0 5' "$(json without) $(json aborted) $(json cells.0.trials)" 'nor is one with a parameter a trial'
+
+# A reason sets nothing in a log in words.
+must_run init worded
+for hypothesis in 'set lr to 0.01' 'set lr to 0.02' 'set lr to 0.03' 'wider layers'; do
+    must_run append -C worded --status discard --core-metric 3 --hypothesis "$hypothesis"
+done
+run void 001 -C worded --reason 'lr to 0.02 was read from the wrong file'
+run void 001 -C worded --undo --reason 'set lr to 0.09'
+for params in '' '--param lr=0.5' '--param lr=0.5 --param wd=1'; do
+    # shellcheck disable=SC2086 # options
+    [ -z "$params" ] || must_run append -C worded --status harness_abort --parent 001 --job-name lineage-unvoid $params
+    must_run sweep lr -C worded --format json
+    must_equal '1 0 0.03 3' "$(json without) $(json aborted) $(json cells.2.lr) $(json source.lr.stated)" "$params"
+    must_have out '"untried": []'
+done
+must_run sweep lr -C worded
+must_lack out harness_abort
+run query -C worded -p lr=0.09 --format tsv
+must_equal 1 "$(wc -l <out | tr -d ' ')" 'no trial was found by a reason'
 finish

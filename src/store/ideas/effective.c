@@ -80,14 +80,15 @@ static bool add_own(struct settings_memory *m, struct lineage_setting_name *name
     const struct lineage_idea *idea = lineage_ideas_get(ideas, trial);
     struct lineage_change change;
     size_t from = m->n_given;
+    const bool is_void_row = ideas->rows[trial].is_void_row;
     for (size_t i = 0; lineage_ideas_change_at(&change, ideas, trial, i); i++) {
-        bool known = !is_of(&change, knob, name->name);
+        bool known = !is_of(&change, knob, name->name) || (is_void_row && change.source != LINEAGE_CHANGE_DECLARED);
         for (size_t k = from; k < m->n_given && !known; k++)
             known = lineage_quantity_equal(m->given[k].setting.text, change.to);
         if (!known && !add_given(m, &change, false, trial, at, idea->exp_id))
             return false;
     }
-    if (m->n_given > from) {
+    if (m->n_given > from && !is_void_row) {
         name->trials += !idea->running;
         name->sources[m->given[from].setting.source] += !idea->running;
     }
@@ -101,7 +102,7 @@ static bool add_first(struct settings_memory *m, const struct lineage_ideas *ide
     for (size_t t = 0; t < m->n_trials; t++) {
         struct lineage_change change;
         const size_t base = ideas->rows[t].base;
-        bool open = base == TRIAL_NONE || m->first[base * n_names + at] == NONE;
+        bool open = !ideas->rows[t].is_void_row && (base == TRIAL_NONE || m->first[base * n_names + at] == NONE);
         for (size_t i = 0; open && lineage_ideas_change_at(&change, ideas, t, i); i++) {
             if (!change.from || !is_of(&change, knob, name))
                 continue;

@@ -1,6 +1,8 @@
 /* ideas.c: builds a set of ideas: adds trials, and matches the words and names of the whole log. */
 #include "ideas_internal.h"
 
+#include <lineage/voids.h>
+
 #include <xxhash.h>
 
 #include "../format/id.h"
@@ -164,7 +166,7 @@ enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct 
     if (!LIST_ROOM(ideas->rows, ideas->n, ideas->capacity))
         return store_no_memory(err);
     struct idea_row *row = &ideas->rows[ideas->n];
-    *row = (struct idea_row){.parent = TRIAL_NONE, .base = TRIAL_NONE};
+    *row = (struct idea_row){.parent = TRIAL_NONE, .base = TRIAL_NONE, .is_void_row = lineage_is_void_row(trial, NULL)};
     row->idea = (struct lineage_idea){.exp_id = copy_id(ideas, trial->exp_id, &ok),
                                       .specialist = share(ideas, trial->specialist, &ok),
                                       .parent_exp = share(ideas, trial->parent_exp, &ok),

@@ -67,6 +67,7 @@ struct idea_row {
                                      set without parents the last kept trial before it; TRIAL_NONE for none */
     const char *snapshot;         /* where its program is, "" for none */
     uint32_t n_params;
+    bool is_void_row;             /* its words are why another trial does not count, and set nothing */
     bool is_text;                 /* not a trial of the set, but the text of a question */
     bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
 };

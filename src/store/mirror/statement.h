@@ -3,8 +3,16 @@
 
 #include <sqlite3.h>
 
+#include <lineage/voids.h>
+
 #include "mirror.h"
 #include "seqs.h"
+
+/* The seqs of the rows that make a trial of the log void, or take that back (lineage_is_void_row). judged_with is empty if there are none. */
+#define VOID_ROWS                                                                                                                \
+    "(SELECT seq FROM trials WHERE seq IN (SELECT s.seq FROM judged_with CROSS JOIN trials s"                                    \
+    " ON s.seq > first AND s.status = 'harness_abort') AND parent_exp <> '' AND job_name IN ('" LINEAGE_VOID_JOB                 \
+    "', '" LINEAGE_UNVOID_JOB "'))"
 
 /* Returns the connection, which is valid until the next sync. */
 sqlite3 *mirror_db(struct mirror *mirror);

@@ -9,6 +9,7 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
+#include "../format/config.h"
 #include "../format/row.h"
 #include "../mirror/statement.h"
 
@@ -82,11 +83,14 @@ static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
 {
     struct buf known = {0};
     const char *near = "";
+    const struct config_more *more = mirror_store(mirror)->more;
+    const bool is_score = more && more->score && strcmp(more->score, name) == 0;
     enum lineage_status status = list_known(mirror, &known, err);
-    int n = status == LINEAGE_OK && !known.failed ? (int)nearest(&near, known.data, name) : 0;
+    int n = status == LINEAGE_OK && !known.failed && !is_score ? (int)nearest(&near, known.data, name) : 0;
     if (status == LINEAGE_OK)
         status = known.failed ? store_no_memory(err)
-                              : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'%s%.*s%s; known are%s", name,
+                              : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'%s%s%.*s%s; known are%s", name,
+                                           is_score ? " (the name of the score, which is the column 'score')" : "",
                                            n ? " (did you mean '" : "", n, near, n ? "'?)" : "", known.data);
     buf_release(&known);
     return status;

@@ -21,6 +21,8 @@ static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_va
  * trials of the value reaches the score early. CROSS JOIN fixes the order of the join, because SQLite has no statistics
  * here. */
 #define OUTCOME " CROSS JOIN trials t INDEXED BY trials_by_seq ON t.seq = p.seq"
+/* A row that makes a trial void, or takes that back, is not a trial. */
+#define COUNTED OUTCOME " AND t.seq NOT IN " VOID_ROWS
 #define MEASURED "t.status IN ('keep', 'baseline', 'discard')"
 static const char best_by_score_sql[] =
     "SELECT t.exp_id FROM (SELECT seq FROM trials WHERE score = ?1 ORDER BY seq LIMIT 64) s"
@@ -36,7 +38,7 @@ static const char zero_sql[] = "SELECT p.value FROM param_rows p" OUTCOME " WHER
  * the rows. Metrics, extra columns and settings in words have no sums, so each row of them is read. Labels and scores come from an
  * index that has nothing else. */
 #define EACH(table, name, value)                                                                                                 \
-    "SELECT p." value ", 0.0, t.status, t.score, p.seq FROM " table " p" OUTCOME " WHERE p." name " = ?1 AND p." value           \
+    "SELECT p." value ", 0.0, t.status, t.score, p.seq FROM " table " p" COUNTED " WHERE p." name " = ?1 AND p." value           \
     " IS NOT NULL ORDER BY p." value ", p.seq"
 #define SETTINGS "temp.setting_rows"
 static const char *const each_sql[] = {[NAME_PARAM] = EACH("param_rows", "key", "value"),
@@ -51,12 +53,12 @@ enum { FEW_TRIALS = 4 }; /* up to this many trials of a value are as fast to rea
 static const char pairs_sql[] = "SELECT p.x, p.y, t.status, t.score, p.seq FROM (SELECT seq, max(x) AS x, max(y) AS y FROM"
                                 " (SELECT seq, %w AS x, NULL AS y FROM %w WHERE %w = ?1 UNION ALL"
                                 " SELECT seq, NULL, %w FROM %w WHERE %w = ?2)"
-                                " GROUP BY seq HAVING count(x) > 0 AND count(y) > 0) p" OUTCOME " ORDER BY p.x, p.y, p.seq";
+                                " GROUP BY seq HAVING count(x) > 0 AND count(y) > 0) p" COUNTED " ORDER BY p.x, p.y, p.seq";
 
 /* Settings in words have an index by seq. */
 #define TWO(a, b)                                                                                                                \
     "SELECT p.value AS x, q.value AS y, t.status, t.score, p.seq FROM " a " p JOIN " b                                           \
-    " q ON q.seq = p.seq AND q.key = ?2" OUTCOME " WHERE p.key = ?1 ORDER BY x, y, p.seq"
+    " q ON q.seq = p.seq AND q.key = ?2" COUNTED " WHERE p.key = ?1 ORDER BY x, y, p.seq"
 static const char setting_setting_sql[] = TWO(SETTINGS, SETTINGS);
 static const char setting_param_sql[] = TWO(SETTINGS, "param_rows");
 static const char param_setting_sql[] = TWO("param_rows", SETTINGS);
@@ -304,7 +306,14 @@ static enum lineage_status read_sums(struct sweeping *s, struct mirror *mirror, 
         return status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
         *n += (size_t)sqlite3_column_int64(stmt, 2);
-    return mirror_end_rows(stmt, status);
+    status = mirror_end_rows(stmt, status);
+    int64_t voids = 0;
+    if (status == LINEAGE_OK && s->sweep->aborted)
+        status =
+            mirror_integer(mirror, &voids, err, "SELECT count(*) FROM param_rows WHERE key = ?1 AND seq IN " VOID_ROWS, "s", x);
+    s->sweep->aborted -= (size_t)voids;
+    *n -= (size_t)voids;
+    return status;
 }
 
 static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, const struct named *named, size_t *n,
@@ -354,8 +363,12 @@ static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, c
 static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
                                 struct lineage_error *err)
 {
-    size_t n = 0, rows = (size_t)mirror_position(mirror)->rows;
-    enum lineage_status status;
+    size_t n = 0;
+    int64_t rows = 0;
+    enum lineage_status status = mirror_integer(mirror, &rows, err, "SELECT ?1 - (SELECT count(*) FROM " VOID_ROWS ")", "i",
+                                                (int64_t)mirror_position(mirror)->rows);
+    if (status != LINEAGE_OK)
+        return status;
     if (!y)
         status = load_one(s, mirror, x, &n, err);
     else if (x->kind != NAME_SETTING && y->kind != NAME_SETTING)
@@ -366,7 +379,7 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
                            : x->kind == NAME_SETTING ? setting_param_sql
                                                      : param_setting_sql,
                            x->name, y->name, &n, err);
-    s->sweep->without = rows > n ? rows - n : 0;
+    s->sweep->without = rows > (int64_t)n ? (size_t)rows - n : 0;
     return status == LINEAGE_OK ? list_axes(s->sweep, err) : status;
 }
 

@@ -211,7 +211,8 @@ enum lineage_status mirror_count_declared(struct mirror *mirror, const char *nam
 {
     int64_t count = 0;
     enum lineage_status status =
-        mirror_integer(mirror, &count, err, "SELECT count(*) FROM param_rows WHERE key = ?1", "s", lineage_param_canonical(name));
+        mirror_integer(mirror, &count, err, "SELECT count(*) FROM param_rows WHERE key = ?1 AND seq NOT IN " VOID_ROWS, "s",
+                       lineage_param_canonical(name));
     *n = (size_t)count;
     return status;
 }
