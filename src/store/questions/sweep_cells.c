@@ -21,8 +21,8 @@ static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_va
  * trials of the value reaches the score early. CROSS JOIN fixes the order of the join, because SQLite has no statistics
  * here. */
 #define OUTCOME " CROSS JOIN trials t INDEXED BY trials_by_seq ON t.seq = p.seq"
-/* A row that makes a trial void, or takes that back, is not a trial. */
-#define COUNTED OUTCOME " AND t.seq NOT IN " VOID_ROWS
+/* A row that makes a trial void, or takes that back, is not a trial. All of these have one label, which the index holds. */
+#define COUNTED OUTCOME " AND (t.status <> 'harness_abort' OR t.seq NOT IN " VOID_ROWS ")"
 #define MEASURED "t.status IN ('keep', 'baseline', 'discard')"
 static const char best_by_score_sql[] =
     "SELECT t.exp_id FROM (SELECT seq FROM trials WHERE score = ?1 ORDER BY seq LIMIT 64) s"
