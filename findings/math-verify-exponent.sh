@@ -2,8 +2,8 @@
 # One would guess: math-verify, which rewards answers to mathematical questions, reads 1e-3 as 0.001, the way that every program prints it, and
 # finds an answer equal to itself.
 # In fact e is Euler's number in an answer between dollar signs or in \boxed{}: $1e-3$ is e - 3, so it is wrong where 0.001 is right, and right
-# where e - 3 is; $2.5e4$ is 10 e. Outside of them the number ends before the e, and 1e-3 is 1. And what is no number outside of them is not read
-# at all: x^2 is wrong where x^2 is right. A model that computes with a tool and hands on its output is trained away from doing so.
+# where e - 3 is; $2.5e4$ is 10 e. Outside of them the number ends before the e, and 1e-3 is 1. And anything but numbers is not read outside of them
+# and has no points: x^2 is wrong where x^2 is right. A model that computes with a tool and hands on its output is trained away from doing so.
 # Version: math-verify 0.9.0, latex2sympy2_extended 1.11.0. Source: math_verify/parser.py, and the grammar of latex2sympy2_extended.
 set -eu
 dir=$(mktemp -d)
