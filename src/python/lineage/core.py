@@ -124,7 +124,8 @@ def _refuse_merged(name: str, value: Any, place: str = "") -> None:
     """Labels of a small float, of which two may have become one. Element by element, since a list is read in a wider type."""
     if _is_list(value):
         for i, item in enumerate(value):
-            _refuse_merged(name, item, f"{place}[{i}]")
+            if type(item) is not int:  # most labels are, and routes have millions
+                _refuse_merged(name, item, f"{place}[{i}]")
         return
     dtype = str(getattr(value, "dtype", "")).replace("torch.", "")
     if dtype in _EXACT:

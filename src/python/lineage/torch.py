@@ -17,6 +17,7 @@ batch (``batch_num_tokens``, ``global_batch_size``, ``dp_size``). :func:`totals`
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, cast
 
 import torch
@@ -128,6 +129,7 @@ class _Loss(nn.Module):
         return cast(Tensor, loss)
 
 
+@functools.lru_cache(maxsize=None)  # asked for each setting in each step
 def reads(family: str, chosen: str, setting: str) -> bool:
     """Whether the loss or estimator of that name has the setting; the kernel warns of one that has no effect."""
     inputs = next(kernel["inputs"] for kernel in core.kernels() if kernel["family"] == family)
