@@ -8,40 +8,13 @@
 #include "cli.h"
 
 /* id_* is meant for keys of ssh: a name with a point behind it, such as id_map.json, is another file. */
-static const char *const files[] = {".env*",
-                                    "*.env",
-                                    "id_*",
-                                    "!id_*.*",
-                                    "*.pem",
-                                    "*.key",
-                                    "*.p12",
-                                    "*.pfx",
-                                    "*.jks",
-                                    "*.keystore",
-                                    "*.kdbx",
-                                    "*.ppk",
-                                    ".netrc",
-                                    "_netrc",
-                                    ".pgpass",
-                                    ".my.cnf",
-                                    ".npmrc",
-                                    ".pypirc",
-                                    ".htpasswd",
-                                    "credentials*",
-                                    ".git-credentials",
-                                    ".aws/*",
-                                    ".ssh/*",
-                                    ".gnupg/*",
-                                    ".kube/*",
-                                    ".docker/config.json",
-                                    "kubeconfig*",
-                                    "client_secret*",
-                                    "service-account*.json",
-                                    "service_account*.json",
-                                    "secrets.*",
-                                    ".secrets*",
-                                    ".vault-token",
-                                    NULL};
+/* clang-format off */
+static const char *const files[] = {
+    ".env*", "*.env", "id_*", "!id_*.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
+    ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".htpasswd", "credentials*", ".git-credentials", ".aws/*",
+    ".ssh/*", ".gnupg/*", ".kube/*", ".docker/config.json", "kubeconfig*", "client_secret*", "service-account*.json",
+    "service_account*.json", "secrets.*", ".secrets*", ".vault-token", NULL};
+/* clang-format on */
 
 /* A pattern with slashes is compared with as many of the last parts of the path. */
 static bool matches(const char *pattern, const char *path)
