@@ -45,6 +45,11 @@ struct cli_command {
     int (*run)(const struct cli_command *command, int argc, const char **argv);
 };
 
+/* Rows of an option table: a flag (int), a text (char *), and a text that may be repeated (char **). value: what the help calls it. */
+#define CLI_FLAG(name, flag, help) {name, 0, POPT_ARG_NONE, flag, 0, help, NULL}
+#define CLI_OPTION(name, text, value, help) {name, 0, POPT_ARG_STRING, text, 0, help, value}
+#define CLI_REPEATED(name, texts, value, help) {name, 0, POPT_ARG_ARGV, texts, 0, help, value}
+
 /* ---- the terminal -------------------------------------------------------------------------------- */
 
 /*
@@ -53,27 +58,19 @@ struct cli_command {
  * means no terminal and no colour.
  */
 struct cli_screen {
-    char *color_text;   /* value of --color */
+    char *color_text; /* value of --color */
     int wide, no_pager; /* --wide: do not shorten or omit anything; --no-pager */
     bool terminal, color;
     size_t width, height; /* columns and lines of the terminal */
-    double noise;         /* of a score of the store; 0: unknown */
-    FILE *pager;          /* the pager that reads stdout now, or NULL */
-    int terminal_fd;      /* the original stdout while a pager runs */
+    double noise; /* of a score of the store; 0: unknown */
+    FILE *pager; /* the pager that reads stdout now, or NULL */
+    int terminal_fd; /* the original stdout while a pager runs */
 };
 
 #define CLI_SCREEN_OPTIONS(s)                                                                                                    \
-    {"color",                                                                                                                    \
-     0,                                                                                                                          \
-     POPT_ARG_STRING,                                                                                                            \
-     &(s)->color_text,                                                                                                           \
-     0,                                                                                                                          \
-     "colour by outcome (default: auto, only on a terminal)",                                                                    \
-     "auto|always|never"},                                                                                                       \
-        {"wide", 0, POPT_ARG_NONE, &(s)->wide, 0, "print every column and every text in full", NULL},                            \
-    {                                                                                                                            \
-        "no-pager", 0, POPT_ARG_NONE, &(s)->no_pager, 0, "do not open a pager, however long the result is", NULL                 \
-    }
+    CLI_OPTION("color", &(s)->color_text, "auto|always|never", "colour by outcome (default: auto, only on a terminal)"),         \
+        CLI_FLAG("wide", &(s)->wide, "print every column and every text in full"),                                               \
+        CLI_FLAG("no-pager", &(s)->no_pager, "do not open a pager, however long the result is")
 
 /* Sets up *screen from its options, stdout and the environment (NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS, LINES). Prints
  * a message and returns false on failure. */
@@ -89,7 +86,7 @@ void cli_screen_close(struct cli_screen *screen);
  * yellow and failures red, because people with colour blindness can tell cyan from red and yellow. */
 enum cli_style { CLI_PLAIN, CLI_STRONG, CLI_QUIET, CLI_KEPT, CLI_BEST, CLI_LIMIT, CLI_FAILED };
 enum cli_style cli_label_style(enum lineage_label label);
-const char *cli_style_on(const struct cli_screen *screen, enum cli_style style);  /* returns "" without colour */
+const char *cli_style_on(const struct cli_screen *screen, enum cli_style style); /* returns "" without colour */
 const char *cli_style_off(const struct cli_screen *screen, enum cli_style style);
 
 /* ---- options ------------------------------------------------------------------------------------- */
@@ -114,12 +111,14 @@ struct cli_store_options {
     {"directory", 'C', POPT_ARG_STRING,                                                                                          \
      &(o)->dir,   0,   "the store: a directory or postgres://.. (default: the current directory or a parent)",                   \
      "DIR"},                                                                                                                     \
-        {"direction",   0, POPT_ARG_STRING, &(o)->direction, 0, "which score is better (default: the store's setting)",          \
-         "lower|higher"},                                                                                                        \
-        {"metric", 0, POPT_ARG_STRING, &(o)->metric, 0, "the score column (default: the store's setting)", "COLUMN"}
+        CLI_OPTION("direction", &(o)->direction, "lower|higher", "which score is better (default: the store's setting)"),        \
+        CLI_OPTION("metric", &(o)->metric, "COLUMN", "the score column (default: the store's setting)")
 
-#define CLI_FORMAT_OPTION(text)                                                                                                  \
-    {"format", 0, POPT_ARG_STRING, (text), 0, "how to print the result (default: table)", "table|tsv|csv|json"}
+/* The directory of commands without the other two. */
+#define CLI_DIR_OPTION(dir)                                                                                                      \
+    {"directory", 'C', POPT_ARG_STRING, dir, 0, "the store (default: the current directory or a parent)", "DIR"}
+
+#define CLI_FORMAT_OPTION(text) CLI_OPTION("format", text, "table|tsv|csv|json", "how to print the result (default: table)")
 
 /* A parsed command line. The positional arguments and the option strings belong to it; release it when done. */
 struct cli_args {

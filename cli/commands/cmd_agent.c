@@ -702,18 +702,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct agent_options o = {.session = {.before_open = before_open}};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o.session.where),
-        {"endpoint", 0, POPT_ARG_STRING, &o.endpoint, 0,
-         "base address of an OpenAI-compatible API, e.g. http://localhost:8000/v1", "URL"},
-        {"model", 0, POPT_ARG_STRING, &o.model, 0, "name of the model", "NAME"},
-        {"key-env", 0, POPT_ARG_STRING, &o.key_env, 0, "environment variable with the key (default: LINEAGE_JUDGE_KEY, if set)",
-         "NAME"},
-        {"prompt", 0, POPT_ARG_STRING, &o.prompt, 0, "replace the prompt by the text of FILE", "FILE"},
-        {"print-prompt", 0, POPT_ARG_NONE, &o.print_prompt, 0, "print the prompt and exit", NULL},
-        {"tokens", 0, POPT_ARG_STRING, &o.tokens, 0, "end a turn that has used N tokens (default: 200000)", "N"},
-        {"seconds", 0, POPT_ARG_STRING, &o.seconds, 0, "end a turn after N seconds (default: 600)", "N"},
-        {"rounds", 0, POPT_ARG_STRING, &o.rounds, 0, "requests of one turn, 1 to 200 (default: 24)", "N"},
-        {"backoff", 0, POPT_ARG_STRING, &o.backoff, 0,
-         "wait N seconds before the second attempt of a request, then twice that (default: 1)", "N"},
+        CLI_OPTION("endpoint", &o.endpoint, "URL", "base address of an OpenAI-compatible API, e.g. http://localhost:8000/v1"),
+        CLI_OPTION("model", &o.model, "NAME", "name of the model"),
+        CLI_OPTION("key-env", &o.key_env, "NAME", "environment variable with the key (default: LINEAGE_JUDGE_KEY, if set)"),
+        CLI_OPTION("prompt", &o.prompt, "FILE", "replace the prompt by the text of FILE"),
+        CLI_FLAG("print-prompt", &o.print_prompt, "print the prompt and exit"),
+        CLI_OPTION("tokens", &o.tokens, "N", "end a turn that has used N tokens (default: 200000)"),
+        CLI_OPTION("seconds", &o.seconds, "N", "end a turn after N seconds (default: 600)"),
+        CLI_OPTION("rounds", &o.rounds, "N", "requests of one turn, 1 to 200 (default: 24)"),
+        CLI_OPTION("backoff", &o.backoff, "N",
+                   "wait N seconds before the second attempt of a request, then twice that (default: 1)"),
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
     int status = cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);

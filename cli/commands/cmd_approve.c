@@ -98,13 +98,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     struct approve_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        {"refuse", 0, POPT_ARG_STRING, &o.refuse, 0, "refuse it, and do not ask about it again", "REASON"},
-        {"param", 'p', POPT_ARG_ARGV, &o.params, 0, "accept it with this value in place of its own; may be repeated",
-         "NAME=VALUE"},
-        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list the decided ones, too", NULL},
-        POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
+                                   CLI_OPTION("refuse", &o.refuse, "REASON", "refuse it, and do not ask about it again"),
+                                   {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
+                                    "accept it with this value in place of its own; may be repeated", "NAME=VALUE"},
+                                   CLI_FLAG("all", &o.all, "list the decided ones, too"),
+                                   POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
 }
 

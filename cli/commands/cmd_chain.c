@@ -200,11 +200,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     char *limit = NULL;
-    struct poptOption options[] = {
-        {"limit", 0, POPT_ARG_STRING, &limit, 0, "print only the last N trials of the chain (default: all)", "N"},
-        CLI_SESSION_OPTIONS(&session),
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
+    struct poptOption options[] = {CLI_OPTION("limit", &limit, "N", "print only the last N trials of the chain (default: all)"),
+                                   CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &limit);
 }
 

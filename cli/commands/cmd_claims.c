@@ -98,13 +98,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     struct claims_options o = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
-                                   {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
-                                   {"limit", 0, POPT_ARG_STRING, &o.limit, 0,
-                                    "look up the newest N claims (default: 1000, for other formats than a table all; 0: all)",
-                                    "N"},
-                                   CLI_SCREEN_OPTIONS(&session.screen),
-                                   POPT_TABLEEND};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session), CLI_FLAG("all", &o.all, "list also the claims that the log bears out"),
+        CLI_OPTION("limit", &o.limit, "N",
+                   "look up the newest N claims (default: 1000, for other formats than a table all; 0: all)"),
+        CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

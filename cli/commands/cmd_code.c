@@ -121,8 +121,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct code_options o = {.output = NULL};
     struct poptOption options[] = {
         {"output", 'o', POPT_ARG_STRING, &o.output, 0, "write all files into DIR, which must not exist", "DIR"},
-        {"diff", 0, POPT_ARG_NONE, &o.diff, 0, "print the diff by which the trial changed its parent's code", NULL},
-        {"diffs", 0, POPT_ARG_NONE, &o.diffs, 0, "list the diffs that led to this code, oldest first", NULL},
+        CLI_FLAG("diff", &o.diff, "print the diff by which the trial changed its parent's code"),
+        CLI_FLAG("diffs", &o.diffs, "list the diffs that led to this code, oldest first"),
         CLI_SESSION_OPTIONS(&o.session),
         POPT_TABLEEND};
     int status = cli_on_store(&o.session, command, options, 1, 2, argc, argv, work, &o);

@@ -134,19 +134,17 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct compare_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"json", 0, POPT_ARG_NONE, &o.json, 0, "same as --format json (schema/compare.schema.json)", NULL},
-        {"by", 0, POPT_ARG_STRING, &o.by, 0, "make every value of this parameter a variant (default: specialist)", "PARAMETER"},
-        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are compared with (default: the first)",
-         "VARIANT"},
-        {"runs", 0, POPT_ARG_NONE, &o.runs, 0,
-         "compare every trial with the best one by all its runs, and mark those that are worth another run", NULL},
-        {"examples", 0, POPT_ARG_NONE, &o.examples, 0,
-         "compare single trials with the first by the scores of their examples (`run --examples FILE`)", NULL},
-        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed)", "NAME[,NAME]"},
+        CLI_FLAG("json", &o.json, "same as --format json (schema/compare.schema.json)"),
+        CLI_OPTION("by", &o.by, "PARAMETER", "make every value of this parameter a variant (default: specialist)"),
+        CLI_OPTION("baseline", &o.baseline, "VARIANT", "variant that the others are compared with (default: the first)"),
+        CLI_FLAG("runs", &o.runs,
+                 "compare every trial with the best one by all its runs, and mark those that are worth another run"),
+        CLI_FLAG("examples", &o.examples,
+                 "compare single trials with the first by the scores of their examples (`run --examples FILE`)"),
+        CLI_OPTION("over", &o.over, "NAME[,NAME]", "parameters that pair the trials (default: seed)"),
         {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
          "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated", "NAME=RANGE|TEXTS"},
-        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "confidence level of the intervals, 0 to 1 (default: 0.95)",
-         "NUMBER"},
+        CLI_OPTION("confidence", &o.confidence, "NUMBER", "confidence level of the intervals, 0 to 1 (default: 0.95)"),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, LINEAGE_COMPARE_MAX_VARIANTS, argc, argv, work, &o);
 }

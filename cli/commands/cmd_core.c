@@ -176,10 +176,9 @@ static int run_family(const struct cli_args *args, bool single)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct core_options o = {0};
-    struct poptOption options[] = {{"list", 0, POPT_ARG_NONE, &o.list, 0, "list the kernels, their inputs and results", NULL},
-                                   {"json", 0, POPT_ARG_NONE, &o.json, 0, "with --list: print JSON", NULL},
-                                   {"float", 0, POPT_ARG_NONE, &o.single, 0, "run in single precision (default: double)", NULL},
-                                   CLI_INPUT_OPTION,
+    struct poptOption options[] = {CLI_FLAG("list", &o.list, "list the kernels, their inputs and results"),
+                                   CLI_FLAG("json", &o.json, "with --list: print JSON"),
+                                   CLI_FLAG("float", &o.single, "run in single precision (default: double)"), CLI_INPUT_OPTION,
                                    POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 2, argc, argv);

@@ -368,9 +368,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct diff_options o = {.session.before_open = read_limit, .limit = MAX_BYTES};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o.session.where),
-        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "files larger than N bytes are only named (default: 16777216)", "N"},
-        {"stat", 0, POPT_ARG_NONE, &o.stat, 0,
-         "print the changed settings, and the number of changed lines of each file and function", NULL},
+        CLI_OPTION("max-bytes", &o.max_bytes, "N", "files larger than N bytes are only named (default: 16777216)"),
+        CLI_FLAG("stat", &o.stat, "print the changed settings, and the number of changed lines of each file and function"),
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 2, argc, argv, work, &o);
 }

@@ -119,9 +119,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct eval_options o = {0};
     struct poptOption options[] = {
-        {"seeds", 0, POPT_ARG_STRING, &o.seeds, 0, "number of sampling seeds, 1 to 4096 (default: the recipe's)", "N"},
-        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 11, as in a trial)", "N"},
-        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "number of questions, 1 to 1000000 (default: the recipe's)", "N"},
+        CLI_OPTION("seeds", &o.seeds, "N", "number of sampling seeds, 1 to 4096 (default: the recipe's)"),
+        CLI_OPTION("seed", &o.seed, "N", "first sampling seed (default: 11, as in a trial)"),
+        CLI_OPTION("questions", &o.questions, "N", "number of questions, 1 to 1000000 (default: the recipe's)"),
         POLICY_OPTIONS(&o.source),
         CLI_FORMAT_OPTION(&o.format_text),
         CLI_INPUT_OPTION,

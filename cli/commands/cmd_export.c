@@ -281,12 +281,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_open = check_format};
     struct export_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current directory or a parent)",
-         "DIR"},
+        CLI_DIR_OPTION(&session.where.dir),
         {"output", 'o', POPT_ARG_STRING, &o.output, 0, "write to FILE, which is replaced as a whole or not at all", "FILE"},
-        {"format", 0, POPT_ARG_STRING, &o.format, 0,
-         "tsv: every byte of the log (default); csv: a table with parameters and metrics as columns; jsonl: an object a line",
-         "tsv|csv|jsonl"},
+        CLI_OPTION(
+            "format", &o.format, "tsv|csv|jsonl",
+            "tsv: every byte of the log (default); csv: a table with parameters and metrics as columns; jsonl: an object a line"),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }

@@ -139,11 +139,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_store = true};
     struct follow o = {0};
     struct poptOption options[] = {
-        {"from", 0, POPT_ARG_STRING, &o.from, 0, "begin after this trial (default: now, after all present rows)", "ID|now|start"},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "exit after N rows (default: never)", "N"},
-        {"format", 0, POPT_ARG_STRING, &session.format_text, 0, "how to print a row (default: tsv)", "tsv|json"},
-        CLI_STORE_OPTIONS(&session.where),
-        POPT_TABLEEND};
+        CLI_OPTION("from", &o.from, "ID|now|start", "begin after this trial (default: now, after all present rows)"),
+        CLI_OPTION("limit", &o.limit, "N", "exit after N rows (default: never)"),
+        CLI_OPTION("format", &session.format_text, "tsv|json", "how to print a row (default: tsv)"),
+        CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

@@ -665,25 +665,23 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_store = true, .appends = true, .before_open = before_open};
     struct import_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current directory or a parent)",
-         "DIR"},
-        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0,
-         "which score is better; makes the store if it is not there (default: the store's)", "lower|higher"},
-        {"metric", 0, POPT_ARG_STRING, &o.metric, 0,
-         "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs", "NAME"},
-        {"from", 0, POPT_ARG_STRING, &o.from, 0,
-         "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty, sacred, "
-         "keras-tuner, smac, hpbandster, clearml, comet, neptune, dvc or csv (default: found out)",
-         "TOOL"},
-        {"study", 0, POPT_ARG_STRING, &o.study, 0, "the study, experiment or project, if FILE has several", "NAME"},
-        {"take", 0, POPT_ARG_STRING, &o.take, 0, "which value of a curve is the score (default: last)", "last|min|max"},
-        {"map", 0, POPT_ARG_ARGV, &o.map, 0,
-         "what a column of a table is: key, name, notes, state, started, ended, seconds, param, metric or skip; may be repeated",
-         "COLUMN=ROLE"},
-        {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "specialist of the rows (default: the tool)", "NAME"},
-        {"replace", 0, POPT_ARG_NONE, &o.replace, 0, "import runs again whose rows are there; the old rows become void", NULL},
-        {"dry-run", 0, POPT_ARG_NONE, &o.dry_run, 0, "say what would be imported, and write nothing", NULL},
-        {"exact", 0, POPT_ARG_NONE, &o.exact, 0, "copy every byte, into a store that has no other rows", NULL},
+        CLI_DIR_OPTION(&session.where.dir),
+        CLI_OPTION("direction", &session.where.direction, "lower|higher",
+                   "which score is better; makes the store if it is not there (default: the store's)"),
+        CLI_OPTION("metric", &o.metric, "NAME",
+                   "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs"),
+        CLI_OPTION("from", &o.from, "TOOL",
+                   "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty, "
+                   "sacred, keras-tuner, smac, hpbandster, clearml, comet, neptune, dvc or csv (default: found out)"),
+        CLI_OPTION("study", &o.study, "NAME", "the study, experiment or project, if FILE has several"),
+        CLI_OPTION("take", &o.take, "last|min|max", "which value of a curve is the score (default: last)"),
+        CLI_REPEATED("map", &o.map, "COLUMN=ROLE",
+                     "what a column of a table is: key, name, notes, state, started, ended, seconds, param, metric or skip; may "
+                     "be repeated"),
+        CLI_OPTION("specialist", &o.specialist, "NAME", "specialist of the rows (default: the tool)"),
+        CLI_FLAG("replace", &o.replace, "import runs again whose rows are there; the old rows become void"),
+        CLI_FLAG("dry-run", &o.dry_run, "say what would be imported, and write nothing"),
+        CLI_FLAG("exact", &o.exact, "copy every byte, into a store that has no other rows"),
         POPT_TABLEEND};
     int status = cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
     if (o.made && status != CLI_OK)

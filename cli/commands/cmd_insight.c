@@ -140,10 +140,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct insight_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"evidence", 0, POPT_ARG_STRING, &o.evidence, 0, "the trials that show it, separated by commas", "IDS"},
-        {"supersedes", 0, POPT_ARG_STRING, &o.supersedes, 0, "the number of an earlier insight that this one replaces", "N"},
-        {"author", 0, POPT_ARG_STRING, &o.author, 0, "author of the insight", "NAME"},
-        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list insights that were superseded too", NULL},
+        CLI_OPTION("evidence", &o.evidence, "IDS", "the trials that show it, separated by commas"),
+        CLI_OPTION("supersedes", &o.supersedes, "N", "the number of an earlier insight that this one replaces"),
+        CLI_OPTION("author", &o.author, "NAME", "author of the insight"),
+        CLI_FLAG("all", &o.all, "list insights that were superseded too"),
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);

@@ -249,11 +249,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct knobs_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"min", 0, POPT_ARG_STRING, &o.min, 0, "list only settings that at least N trials changed (default: 1)", "N"},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0,
-         "print the newest N tries of each setting (default: 1000, for TSV all; 0: all)", "N"},
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
+        CLI_OPTION("min", &o.min, "N", "list only settings that at least N trials changed (default: 1)"),
+        CLI_OPTION("limit", &o.limit, "N", "print the newest N tries of each setting (default: 1000, for TSV all; 0: all)"),
+        CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
 }
 

@@ -109,14 +109,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
-        {"agent", 0, POPT_ARG_STRING, &o->agent, 0, "whose it is (default: LINEAGE_AGENT, or the agent of this work tree)",
-         "NAME"},
-        {"hypothesis", 0, POPT_ARG_STRING, &o->hypothesis, 0, "the idea in words: what will be changed, and why", "TEXT"},
+        CLI_OPTION("agent", &o->agent, "NAME", "whose it is (default: LINEAGE_AGENT, or the agent of this work tree)"),
+        CLI_OPTION("hypothesis", &o->hypothesis, "TEXT", "the idea in words: what will be changed, and why"),
         {"param", 'p', POPT_ARG_ARGV, &o->params, 0, "a parameter that will be changed; may be repeated", "NAME=VALUE"},
-        {"for", 0, POPT_ARG_STRING, &o->seconds, 0,
-         "how long, in seconds, also 30m, 2h, unless it is trained before (default: 1h)", "TIME"},
-        {"again", 0, POPT_ARG_NONE, &o->again, 0, "lease it although an earlier trial tried it", NULL},
-        {"end", 0, POPT_ARG_STRING, &o->end, 0, "end this lease, also of another agent that is gone", "LEASE"},
+        CLI_OPTION("for", &o->seconds, "TIME", "how long, in seconds, also 30m, 2h, unless it is trained before (default: 1h)"),
+        CLI_FLAG("again", &o->again, "lease it although an earlier trial tried it"),
+        CLI_OPTION("end", &o->end, "LEASE", "end this lease, also of another agent that is gone"),
         POPT_TABLEEND};
     int status = cli_on_store(&o->session, command, options, 0, 0, argc, argv, work, o);
     free(o);

@@ -189,7 +189,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct logs o = {0};
     struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
                                    {"follow", 'f', POPT_ARG_NONE, &o.follow, 0, "keep printing until the trial ends", NULL},
-                                   {"raw", 0, POPT_ARG_NONE, &o.raw, 0, "print escape sequences unchanged on a terminal", NULL},
+                                   CLI_FLAG("raw", &o.raw, "print escape sequences unchanged on a terminal"),
                                    POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);
 }

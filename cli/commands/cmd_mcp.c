@@ -39,8 +39,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct mcp_options o = {0};
     struct cli_session session = {.cancelled = is_cancelled, .cancel_context = &o.server, .before_store = true};
     struct poptOption options[] = {CLI_STORE_OPTIONS(&session.where),
-                                   {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools that write", NULL},
-                                   POPT_TABLEEND};
+                                   CLI_FLAG("allow-write", &o.allow_write, "offer the tools that write"), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

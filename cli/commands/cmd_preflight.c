@@ -323,11 +323,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (!p)
         return cli_no_memory();
     struct poptOption options[] = {
-        {"set", 0, POPT_ARG_ARGV, &p->sets, 0, "set any setting of the recipe; may be repeated", "NAME=VALUE"},
-        {"capacity", 0, POPT_ARG_STRING, &p->capacity_text, 0,
-         "memory that the run may use, in GB of 1e9 bytes (default: the recipe's budget.memory_bytes)", "GB"},
-        {"envelope", 0, POPT_ARG_STRING, &p->envelope_text, 0,
-         "judge these parts instead of the recipe's own; paper: 8 + 12 + 9 + 0 + 5 of 128 GB, for Qwen3-4B", "PART=GB,...|paper"},
+        CLI_REPEATED("set", &p->sets, "NAME=VALUE", "set any setting of the recipe; may be repeated"),
+        CLI_OPTION("capacity", &p->capacity_text, "GB",
+                   "memory that the run may use, in GB of 1e9 bytes (default: the recipe's budget.memory_bytes)"),
+        CLI_OPTION("envelope", &p->envelope_text, "PART=GB,...|paper",
+                   "judge these parts instead of the recipe's own; paper: 8 + 12 + 9 + 0 + 5 of 128 GB, for Qwen3-4B"),
         CLI_FORMAT_OPTION(&p->format_text),
         CLI_INPUT_OPTION,
         POPT_TABLEEND};

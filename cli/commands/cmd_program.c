@@ -255,13 +255,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         {"directory", 'C', POPT_ARG_STRING, &p.directory, 0,
          "the store that the agent will use (default: the current directory if it is one, else runs)", "DIR"},
-        {"direction", 0, POPT_ARG_STRING, &p.direction, 0, "which score is better (default: the store's setting)",
-         "lower|higher"},
+        CLI_OPTION("direction", &p.direction, "lower|higher", "which score is better (default: the store's setting)"),
         {"metric", 'm', POPT_ARG_ARGV, &p.metrics, 0,
          "the score, as the command prints it; may be repeated (default: that of the newest trial)", "NAME"},
-        {"agents", 0, POPT_ARG_STRING, &p.agents, 0,
-         "how many agents work at once, each in a work tree of its own (lineage worktree), with leases (default: 1)", "N"},
-        {"skill", 0, POPT_ARG_NONE, &p.skill, 0, "print a SKILL.md, with its front matter", NULL},
+        CLI_OPTION("agents", &p.agents, "N",
+                   "how many agents work at once, each in a work tree of its own (lineage worktree), with leases (default: 1)"),
+        CLI_FLAG("skill", &p.skill, "print a SKILL.md, with its front matter"),
         POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 0, find_command(&p, argc, argv), argv);

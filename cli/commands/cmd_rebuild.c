@@ -32,11 +32,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     int digests = 0;
-    struct poptOption options[] = {{"digests", 0, POPT_ARG_NONE, &digests, 0,
-                                    "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows",
-                                    NULL},
-                                   CLI_STORE_OPTIONS(&session.where),
-                                   POPT_TABLEEND};
+    struct poptOption options[] = {
+        CLI_FLAG("digests", &digests,
+                 "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows"),
+        CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &digests);
 }
 

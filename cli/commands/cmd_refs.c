@@ -115,11 +115,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct refs o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o.session),
-        {"remove", 0, POPT_ARG_NONE, &o.remove, 0, "remove the refs of the trials; git may then remove their code", NULL},
-        {"add", 0, POPT_ARG_NONE, &o.add, 0, "make refs for trials that have none, if their commits still exist", NULL},
-        {"all", 0, POPT_ARG_NONE, &o.all, 0, "with --remove or --add: of all trials", NULL},
-        {"without-rows", 0, POPT_ARG_NONE, &o.without_rows, 0,
-         "list only refs without a row in any store that is there; their ids are not given to other trials", NULL},
+        CLI_FLAG("remove", &o.remove, "remove the refs of the trials; git may then remove their code"),
+        CLI_FLAG("add", &o.add, "make refs for trials that have none, if their commits still exist"),
+        CLI_FLAG("all", &o.all, "with --remove or --add: of all trials"),
+        CLI_FLAG("without-rows", &o.without_rows,
+                 "list only refs without a row in any store that is there; their ids are not given to other trials"),
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 0, SIZE_MAX, argc, argv, work, &o);
 }

@@ -132,13 +132,14 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_STORE_OPTIONS(&o->where),
         {"output", 'o', POPT_ARG_STRING, &o->output, 0,
          "file to write, - for standard output (default: report.html in the store; for --svg standard output)", "FILE"},
-        {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print this picture as SVG instead of the page", "NAME"},
-        {"since", 0, POPT_ARG_STRING, &o->since, 0,
-         "begin with what is new after this trial or this time, instead of the last night: 041, yesterday, 2026-05-07T18:00",
-         "ID|DATE"},
-        {"held-out", 0, POPT_ARG_NONE, &o->held_out, 0,
-         "also show the held-out scores and their gap to the score; the file is readable for you alone and needs --output", NULL},
-        {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
+        CLI_OPTION("svg", &o->svg, "NAME", "print this picture as SVG instead of the page"),
+        CLI_OPTION(
+            "since", &o->since, "ID|DATE",
+            "begin with what is new after this trial or this time, instead of the last night: 041, yesterday, 2026-05-07T18:00"),
+        CLI_FLAG(
+            "held-out", &o->held_out,
+            "also show the held-out scores and their gap to the score; the file is readable for you alone and needs --output"),
+        CLI_FLAG("no-diffs", &o->no_diffs, "leave out what snapshots changed"),
         POPT_TABLEEND};
     int status;
     if ((status = cli_parse(&o->args, command, options, 0, STORES_MAX, argc, argv)) == CLI_GO_ON &&

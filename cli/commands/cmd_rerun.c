@@ -311,9 +311,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->session.where),
-        {"here", 0, POPT_ARG_NONE, &o->here, 0,
-         "run in the original directory, in its present state and with files that git ignores", NULL},
-        {"seeds", 0, POPT_ARG_STRING, &o->seeds, 0, "run it with N fresh seeds, which are further runs of its setting", "N"},
+        CLI_FLAG("here", &o->here, "run in the original directory, in its present state and with files that git ignores"),
+        CLI_OPTION("seeds", &o->seeds, "N", "run it with N fresh seeds, which are further runs of its setting"),
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);

@@ -241,7 +241,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         command_setting_option(command_setting_by_key("metric_regex"), &o->regexes),
         command_setting_option(command_setting_by_key("metric_take"), &o->takes),
         command_setting_option(command_setting_by_key("metric_file"), &o->files),
-        {"night", 0, POPT_ARG_STRING, &o->night, 0, "every trial of the night NAME that finished without a score", "NAME"},
+        CLI_OPTION("night", &o->night, "NAME", "every trial of the night NAME that finished without a score"),
         POPT_TABLEEND};
     o->session.before_open = check_options;
     int status = cli_on_store(&o->session, command, options, 0, INT_MAX, argc, argv, work, o);

@@ -78,10 +78,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct rollout_options o = {0};
     struct poptOption options[] = {
         {"n", 'n', POPT_ARG_STRING, &o.n, 0, "number of questions per environment, 1 to 65536 (default: 3)", "N"},
-        {"group", 0, POPT_ARG_NONE, &o.whole_group, 0, "print all rollouts of a question, not only the first", NULL},
-        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "seed of questions and sampling (default: 1)", "N"},
+        CLI_FLAG("group", &o.whole_group, "print all rollouts of a question, not only the first"),
+        CLI_OPTION("seed", &o.seed, "N", "seed of questions and sampling (default: 1)"),
         POLICY_OPTIONS(&o.source),
-        {"format", 0, POPT_ARG_STRING, &o.format_text, 0, "how to print the result (default: table)", "table|json|jsonl"},
+        CLI_OPTION("format", &o.format_text, "table|json|jsonl", "how to print the result (default: table)"),
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
     return policy_command_run(&o.source, command, options, argc, argv, work, &o);

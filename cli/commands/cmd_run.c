@@ -264,24 +264,22 @@ static int find_command(struct run_options *o, int argc, const char **argv)
 
 static int run_run(struct run_options *o, const struct cli_command *command, int argc, const char **argv)
 {
-    const struct poptOption before[] = {{"directory", 'C', POPT_ARG_STRING, &o->session.where.dir, 0,
-                                         "the store (default: the current directory or a parent)", "DIR"},
-                                        {"direction", 0, POPT_ARG_STRING, &o->session.where.direction, 0,
-                                         "which score is better; creates the store if there is none", "lower|higher"},
+    const struct poptOption before[] = {CLI_DIR_OPTION(&o->session.where.dir),
+                                        CLI_OPTION("direction", &o->session.where.direction, "lower|higher",
+                                                   "which score is better; creates the store if there is none"),
                                         CLI_FORMAT_OPTION(&o->session.format_text)};
     const struct poptOption after[] = {
-        {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
-        {"check-tried", 0, POPT_ARG_NONE, &o->check_tried, 0,
-         "run nothing if it repeats an earlier trial, or claims a novelty that the log contradicts (exit status 1)", NULL},
-        {"again", 0, POPT_ARG_STRING, &o->again, 0, "why the trial repeats an earlier one; kept in notes", "REASON"},
-        {"dry-metrics", 0, POPT_ARG_NONE, &o->dry_metrics, 0,
-         "show which metric is read from which line of the command's output or of a saved log; no store, no row", NULL},
-        {"dry-lines", 0, POPT_ARG_STRING, &o->dry_lines, 0,
-         "with --dry-metrics: end the command after its first N lines (default: let it finish)", "N"},
-        {"notify", 0, POPT_ARG_STRING, &o->notify.command, 0,
-         "run this shell command at the end, which is a new best, a failure or a stop; the facts are in LINEAGE_NOTIFY_EVENT, "
-         "_TEXT .. and as JSON on its standard input",
-         "COMMAND"},
+        CLI_FLAG("baseline", &o->baseline, "label a finished trial baseline"),
+        CLI_FLAG("check-tried", &o->check_tried,
+                 "run nothing if it repeats an earlier trial, or claims a novelty that the log contradicts (exit status 1)"),
+        CLI_OPTION("again", &o->again, "REASON", "why the trial repeats an earlier one; kept in notes"),
+        CLI_FLAG("dry-metrics", &o->dry_metrics,
+                 "show which metric is read from which line of the command's output or of a saved log; no store, no row"),
+        CLI_OPTION("dry-lines", &o->dry_lines, "N",
+                   "with --dry-metrics: end the command after its first N lines (default: let it finish)"),
+        CLI_OPTION("notify", &o->notify.command, "COMMAND",
+                   "run this shell command at the end, which is a new best, a failure or a stop; the facts are in "
+                   "LINEAGE_NOTIFY_EVENT, _TEXT .. and as JSON on its standard input"),
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "show no progress, and nothing that the command prints", NULL},
         POPT_TABLEEND};
     struct poptOption options[sizeof before / sizeof *before + COMMAND_SETTINGS_MAX + sizeof after / sizeof *after];

@@ -470,13 +470,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct child_options o = {.events = STDOUT_FILENO};
     struct poptOption options[] = {
-        {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "file for the trained policy", "FILE"},
-        {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0, "file of the judge's answers, unless the recipe names one",
-         "FILE"},
-        {"teacher-cache", 0, POPT_ARG_STRING, &o.teacher_cache, 0, "file of the answers of teachers behind an endpoint", "FILE"},
-        {"state", 0, POPT_ARG_STRING, &o.state, 0, "file of the run's state: continue from it if it exists", "FILE"},
+        CLI_OPTION("checkpoint", &o.checkpoint, "FILE", "file for the trained policy"),
+        CLI_OPTION("judge-cache", &o.judge_cache, "FILE", "file of the judge's answers, unless the recipe names one"),
+        CLI_OPTION("teacher-cache", &o.teacher_cache, "FILE", "file of the answers of teachers behind an endpoint"),
+        CLI_OPTION("state", &o.state, "FILE", "file of the run's state: continue from it if it exists"),
         {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "save the state every N iterations", "N"},
-        {"rollouts", 0, POPT_ARG_STRING, &o.rollouts, 0, "file for the token streams of all rollouts", "FILE"},
+        CLI_OPTION("rollouts", &o.rollouts, "FILE", "file for the token streams of all rollouts"),
         {"events", 0, POPT_ARG_INT, &o.events, 0, "descriptor for events (default: 1)", "FD"},
         POPT_TABLEEND};
     struct cli_args args;

@@ -75,10 +75,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     struct scrub_options o = {0};
-    struct poptOption options[] = {
-        {"file", 0, POPT_ARG_STRING, &o.file, 0, "read the secret from FILE instead of standard input", "FILE"},
-        CLI_STORE_OPTIONS(&session.where),
-        POPT_TABLEEND};
+    struct poptOption options[] = {CLI_OPTION("file", &o.file, "FILE", "read the secret from FILE instead of standard input"),
+                                   CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

@@ -105,12 +105,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct search_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"status", 0, POPT_ARG_STRING, &o.status, 0, "only trials with one of these labels, separated by commas", "LABELS"},
-        {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "only trials of this specialist", "NAME"},
-        {"since", 0, POPT_ARG_STRING, &o.since, 0, "only trials from DATE on: 2026-05-07, yesterday, 3 days ago", "DATE"},
-        {"until", 0, POPT_ARG_STRING, &o.until, 0, "only trials before DATE", "DATE"},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: 20)", "N"},
-        {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit with status 1 if nothing matches", NULL},
+        CLI_OPTION("status", &o.status, "LABELS", "only trials with one of these labels, separated by commas"),
+        CLI_OPTION("specialist", &o.specialist, "NAME", "only trials of this specialist"),
+        CLI_OPTION("since", &o.since, "DATE", "only trials from DATE on: 2026-05-07, yesterday, 3 days ago"),
+        CLI_OPTION("until", &o.until, "DATE", "only trials before DATE"),
+        CLI_OPTION("limit", &o.limit, "N", "print at most N trials (default: 20)"),
+        CLI_FLAG("exit-status", &o.exit_status, "exit with status 1 if nothing matches"),
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 1, SIZE_MAX, argc, argv, work, &o);

@@ -15,11 +15,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int no_token = 0, new_token = 0;
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&where),
-        {"port", 0, POPT_ARG_STRING, &port, 0, "port on 127.0.0.1; 0: any free port (default: the first free one from 8790 on)",
-         "N"},
-        {"no-token", 0, POPT_ARG_NONE, &no_token, 0, "answer requests that lack the token of the printed address", NULL},
-        {"new-token", 0, POPT_ARG_NONE, &new_token, 0, "make a new token; addresses of earlier servers then stop working", NULL},
-        POPT_TABLEEND};
+        CLI_OPTION("port", &port, "N", "port on 127.0.0.1; 0: any free port (default: the first free one from 8790 on)"),
+        CLI_FLAG("no-token", &no_token, "answer requests that lack the token of the printed address"),
+        CLI_FLAG("new-token", &new_token, "make a new token; addresses of earlier servers then stop working"), POPT_TABLEEND};
     size_t number = PORT;
     int status = cli_parse(&args, command, options, 0, SERVER_STORES, argc, argv);
     if (status != CLI_GO_ON)

@@ -22,12 +22,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
     char *limit = NULL;
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
-                                   {"limit", 0, POPT_ARG_STRING, &limit, 0,
-                                    "print the first N settings (default: 1000, for other formats than a table all; 0: all)",
-                                    "N"},
-                                   CLI_SCREEN_OPTIONS(&session.screen),
-                                   POPT_TABLEEND};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        CLI_OPTION("limit", &limit, "N",
+                   "print the first N settings (default: 1000, for other formats than a table all; 0: all)"),
+        CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &limit);
 }
 

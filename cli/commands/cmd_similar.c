@@ -105,10 +105,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct similar_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"before", 0, POPT_ARG_NONE, &o.before, 0, "list only trials before ID in the log, and running trials", NULL},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "list at most N trials (default: 10)", "N"},
-        {"strictness", 0, POPT_ARG_STRING, &o.strictness, 0,
-         "call a trial `same` only if that is at least this probable, between 0 and 1 (default: 0.4)", "P"},
+        CLI_FLAG("before", &o.before, "list only trials before ID in the log, and running trials"),
+        CLI_OPTION("limit", &o.limit, "N", "list at most N trials (default: 10)"),
+        CLI_OPTION("strictness", &o.strictness, "P",
+                   "call a trial `same` only if that is at least this probable, between 0 and 1 (default: 0.4)"),
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);

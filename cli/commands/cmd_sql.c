@@ -67,10 +67,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct sql_options o = {.session.before_open = read_limits};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o.session),
-        {"max-seconds", 0, POPT_ARG_STRING, &o.seconds, 0, "stop after this time, in seconds (default: 60)", "SECONDS"},
-        {"max-memory", 0, POPT_ARG_STRING, &o.memory, 0, "stop if it needs more memory than this, in MiB (default: 1024)", "MIB"},
-        {"max-rows", 0, POPT_ARG_STRING, &o.rows, 0, "stop after N rows (default: 1000000)", "N"},
-        POPT_TABLEEND};
+        CLI_OPTION("max-seconds", &o.seconds, "SECONDS", "stop after this time, in seconds (default: 60)"),
+        CLI_OPTION("max-memory", &o.memory, "MIB", "stop if it needs more memory than this, in MiB (default: 1024)"),
+        CLI_OPTION("max-rows", &o.rows, "N", "stop after N rows (default: 1000000)"), POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);
 }
 

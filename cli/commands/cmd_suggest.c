@@ -156,11 +156,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
-        {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and its range or values; may be repeated", "NAME=RANGE"},
-        {"propose", 0, POPT_ARG_STRING, &o->method, 0, "method (default: the sweep's, else auto)",
-         "auto|gp|tpe|sobol|random|grid"},
+        CLI_REPEATED("range", &o->ranges, "NAME=RANGE", "a parameter and its range or values; may be repeated"),
+        CLI_OPTION("propose", &o->method, "auto|gp|tpe|sobol|random|grid", "method (default: the sweep's, else auto)"),
         {"n", 'n', POPT_ARG_STRING, &o->n, 0, "print N settings; each one counts as running for the next (default: 1)", "N"},
-        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of random choices (default: the sweep's, else 0)", "N"},
+        CLI_OPTION("seed", &o->seed, "N", "seed of random choices (default: the sweep's, else 0)"),
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
     o->session.before_open = read_question;

@@ -48,12 +48,11 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct sync o = {.session = {.before_open = read_options}};
-    struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
-                                   {"foreign", 0, POPT_ARG_NONE, &o.foreign, 0,
-                                    "also deliver trials that this user did not write on this machine for this server", NULL},
-                                   {"clean", 0, POPT_ARG_STRING, &o.clean, 0,
-                                    "also remove unused data and checkpoints older than DAYS from the server", "DAYS"},
-                                   POPT_TABLEEND};
+    struct poptOption options[] = {
+        CLI_STORE_OPTIONS(&o.session.where),
+        CLI_FLAG("foreign", &o.foreign, "also deliver trials that this user did not write on this machine for this server"),
+        CLI_OPTION("clean", &o.clean, "DAYS", "also remove unused data and checkpoints older than DAYS from the server"),
+        POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);
 }
 

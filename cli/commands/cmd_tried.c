@@ -173,12 +173,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct tried_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "value of alpha to look for", "NUMBER"},
-        {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "value of beta to look for", "NUMBER"},
-        {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "value of gamma to look for", "NUMBER"},
+        CLI_OPTION("alpha", &o.alpha, "NUMBER", "value of alpha to look for"),
+        CLI_OPTION("beta", &o.beta, "NUMBER", "value of beta to look for"),
+        CLI_OPTION("gamma", &o.gamma, "NUMBER", "value of gamma to look for"),
         {"param", 'p', POPT_ARG_ARGV, &o.params, 0, "value of any parameter or setting to look for", "NAME=NUMBER|TEXT"},
-        {"tolerance", 0, POPT_ARG_STRING, &o.tolerance, 0,
-         "largest difference that counts as equal, as a share of the value: 0.05 means 5 % (default: 1e-9)", "SHARE"},
+        CLI_OPTION("tolerance", &o.tolerance, "SHARE",
+                   "largest difference that counts as equal, as a share of the value: 0.05 means 5 % (default: 1e-9)"),
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);

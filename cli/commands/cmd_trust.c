@@ -59,9 +59,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct trust_options o = {0};
     struct poptOption options[] = {
         {"directory", 'C', POPT_ARG_STRING, (void *)&o.dir, 0, "the directory, if DIR is not given (default: .)", "DIR"},
-        {"list", 0, POPT_ARG_NONE, &o.list, 0, "list the trusted directories with their servers", NULL},
-        {"withdraw", 0, POPT_ARG_NONE, &o.withdraw, 0, "do not trust the directory any more; it need not exist", NULL},
-        {"format", 0, POPT_ARG_STRING, &o.format, 0, "with --list: table, json or tsv (default: table)", "FORMAT"},
+        CLI_FLAG("list", &o.list, "list the trusted directories with their servers"),
+        CLI_FLAG("withdraw", &o.withdraw, "do not trust the directory any more; it need not exist"),
+        CLI_OPTION("format", &o.format, "FORMAT", "with --list: table, json or tsv (default: table)"),
         POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 1, argc, argv);

@@ -84,10 +84,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct verify_options o = {0};
     struct poptOption options[] = {
-        {"head", 0, POPT_ARG_STRING, &o.head, 0, "also check that the rows up to this digest are unchanged", "DIGEST"},
-        {"digest", 0, POPT_ARG_NONE, &o.digest, 0, "print the digest of all rows, to be noted elsewhere for --head", NULL},
-        CLI_SESSION_OPTIONS(&session),
-        POPT_TABLEEND};
+        CLI_OPTION("head", &o.head, "DIGEST", "also check that the rows up to this digest are unchanged"),
+        CLI_FLAG("digest", &o.digest, "print the digest of all rows, to be noted elsewhere for --head"),
+        CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 

@@ -215,10 +215,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct void_options o = {0};
     struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
-                                   {"reason", 0, POPT_ARG_STRING, &o.reason, 0, "why the trial does not count", "TEXT"},
-                                   {"undo", 0, POPT_ARG_NONE, &o.undo, 0, "take the void back: the trial counts again", NULL},
-                                   CLI_SCREEN_OPTIONS(&session.screen),
-                                   POPT_TABLEEND};
+                                   CLI_OPTION("reason", &o.reason, "TEXT", "why the trial does not count"),
+                                   CLI_FLAG("undo", &o.undo, "take the void back: the trial counts again"),
+                                   CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, IDS_MAX, argc, argv, work, &o);
 }
 

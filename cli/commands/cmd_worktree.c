@@ -168,11 +168,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
-        {"gpu", 0, POPT_ARG_STRING, &o->gpu, 0, "what CUDA_VISIBLE_DEVICES is for its trials, unless it is set", "LIST"},
-        {"path", 0, POPT_ARG_STRING, &o->path, 0, "where (default: beside the main work tree, TOP-AGENT)", "DIR"},
-        {"from", 0, POPT_ARG_STRING, &o->from, 0, "the code to start from (default: that of the best kept trial, else HEAD)",
-         "ID|COMMIT"},
-        {"remove", 0, POPT_ARG_NONE, &o->end, 0, "remove its work tree; its branch and the code of its trials stay", NULL},
+        CLI_OPTION("gpu", &o->gpu, "LIST", "what CUDA_VISIBLE_DEVICES is for its trials, unless it is set"),
+        CLI_OPTION("path", &o->path, "DIR", "where (default: beside the main work tree, TOP-AGENT)"),
+        CLI_OPTION("from", &o->from, "ID|COMMIT", "the code to start from (default: that of the best kept trial, else HEAD)"),
+        CLI_FLAG("remove", &o->end, "remove its work tree; its branch and the code of its trials stay"),
         POPT_TABLEEND};
     int status = cli_on_store(&o->session, command, options, 0, 1, argc, argv, work, o);
     free(o);
