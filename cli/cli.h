@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -407,13 +408,19 @@ json_t *cli_verdict_json(const struct lineage_hypothesis *hypothesis);
 /* Returns text as one line for a terminal, with control characters escaped and at most max code points (0: no limit);
  * free it. */
 char *cli_text_line(const char *text, size_t max);
+/* Prints like printf, but a text with a precision as cli_text_line returns it, with the precision as max. Of the other kinds there are c,
+ * d, u, zu, lu, and f and g with or without a precision. */
+void cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with the function that prints each text; max: -1 without a precision. */
+typedef void cli_put_fn(FILE *out, const char *text, int max);
+void cli_print_with(FILE *out, cli_put_fn *put, const char *format, va_list args) __attribute__((format(printf, 3, 0)));
 
 /*
  * A list that is printed as a table (aligned, with a head line), as TSV (canonical quoting, with a header) or as JSON
  * (an array of objects). The function that adds a cell decides its alignment and its JSON type.
  */
 struct cli_list;
-struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns);
+struct cli_list *cli_list_new(enum cli_format format, size_t n, const char *const *columns); /* never NULL */
 void cli_list_text(struct cli_list *list, const char *text);
 void cli_list_number(struct cli_list *list, double value, bool present); /* not present: an empty cell, null in JSON */
 /* Writes a number (LINEAGE_NUMBER_MAX bytes) with two digits below the noise of the scores, or six decimals if it is
@@ -453,16 +460,16 @@ void cli_list_cells(struct cli_list *list, const struct cli_cell *cells);
 /* Colours the cell that was added last, except its first `lead` bytes (which hold a drawing before the text). */
 void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead);
 
-/* How a column is fitted to a terminal that is too narrow for the table. */
-struct cli_column_fit {
-    const char *title; /* shorter than the column's name; NULL: use that name */
-    unsigned rank; /* 1 is most important; columns with the highest rank are omitted first, of equal ones the last */
-    size_t least; /* a text may be shortened to this width in terminal columns; 0: never shortened */
-    bool words; /* cells hold NAME=VALUE ...; the pairs that all rows share are printed once, below the table */
-};
-/* Fits a table to the screen; columns[n] describes the columns that cli_list_new was given. TSV and JSON are not
- * affected. Call it before the first row. */
-void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct cli_column_fit *columns);
+/*
+ * A list of columns that are separated by commas, as a table fitted to the screen unless that is NULL. Of a column there are:
+ * NAME=TITLE:RANK/LEAST, where all but NAME concern only a terminal that is too narrow for the table. TITLE is shorter than the name.
+ * RANK 1 is most important; columns with the highest rank are omitted first, of equal ones the last. A text may be shortened to LEAST
+ * terminal columns, or, with a % behind it, to three tenths of the screen if they are more; without it, never. A w behind it: cells hold
+ * NAME=VALUE ...; the pairs that all rows share are printed once, below the table.
+ */
+struct cli_list *cli_list_of(enum cli_format format, struct cli_screen *screen, const char *columns);
+/* Fits a list of cli_list_new; NAME may be missing. Call it before the first row. */
+void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const char *columns);
 
 /* Returns false if memory runs out, or if the user left the pager and so will not see further rows. */
 bool cli_list_end_row(struct cli_list *list);
@@ -472,7 +479,7 @@ int cli_list_finish(struct cli_list *list); /* prints the remaining rows, frees 
 
 /* A list of trials with the usual columns. A table also has the margins of the scores if the noise in config is known; TSV
  * keeps its columns. Pass the same config to all three; NULL: no margins. */
-struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out, const struct lineage_config *config);
+struct cli_list *cli_trial_list_new(enum cli_format format, const struct lineage_config *config);
 bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_config *config);
 /* Prints all trials of a cursor and closes it; *n is set to their number. settings, or NULL, are those of the question
  * (lineage_store_settings), shown beside the parameters of each trial and explained on standard error if there is

@@ -12,12 +12,9 @@ struct approve_options {
 
 static int list_questions(struct cli_session *session, const struct approve_options *o, const json_t *questions)
 {
-    static const char *const columns[] = {"id", "time", "sweep", "decision", "proposal"};
-    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    struct cli_list *list = cli_list_of(session->format, NULL, "id,time,sweep,decision,proposal");
     size_t i;
     json_t *question;
-    if (!list)
-        return cli_no_memory();
     json_array_foreach((json_t *)(uintptr_t)questions, i, question) {
         const char *decision = cli_json_member(question, "decision");
         const json_t *edited = json_object_get(question, "edited");

@@ -44,27 +44,21 @@ static void print_line(const struct cli_screen *screen, const struct lineage_tri
 {
     enum cli_style style = cli_label_style(trial->status);
     char score[LINEAGE_NUMBER_MAX] = "-";
-    char *id = cli_text_line(trial->exp_id, 60), *specialist = cli_text_line(trial->specialist, 40);
-    char *hypothesis = cli_text_line(trial->hypothesis, 100);
     if (trial->score.present)
         cli_number_text(score, screen, trial->score.value);
-    printf("%s%s  %s%s  %s%s  [%s]  %s\n", depth ? cli_sign(" └─ ", " `- ") : "", id, cli_style_on(screen, style),
-           lineage_label_name(trial->status), score, cli_style_off(screen, style), specialist, hypothesis);
-    free(id);
-    free(specialist);
-    free(hypothesis);
+    cli_print(stdout, "%s%.60s  %s%s  %s%s  [%.40s]  %.100s\n", depth ? cli_sign(" └─ ", " `- ") : "", trial->exp_id,
+              cli_style_on(screen, style), lineage_label_name(trial->status), score, cli_style_off(screen, style),
+              trial->specialist, trial->hypothesis);
 }
 
 static void print_end(const struct lineage_chain *chain)
 {
-    char *end_id = cli_text_line(chain->end_id, 60);
     if (chain->end != LINEAGE_CHAIN_ROOT)
-        printf("!! %s: %s\n", end_name(chain->end), end_id);
+        cli_print(stdout, "!! %s: %.60s\n", end_name(chain->end), chain->end_id);
     if (chain->left_out)
         printf("    (%zu ancestors not shown)\n", chain->left_out);
     if (chain->keeps)
         printf("    (no row names a parent; %zu keeps before it: `lineage query --status keep`)\n", chain->keeps);
-    free(end_id);
 }
 
 static int print_lines(const struct lineage_chain *chain, const struct cli_screen *screen)
@@ -121,22 +115,11 @@ static void print_sparkline(const struct lineage_chain *chain, const struct cli_
 
 static int print_fitted(const struct lineage_chain *chain, struct cli_screen *screen)
 {
-    static const char *const names[] = {"id", "status", "score", "gain", "passed over", "specialist", "hypothesis"};
-    size_t reason = screen->width * 3 / 10;
-    const struct cli_column_fit fit[] = {
-        {.rank = 1, .least = 12},
-        {.rank = 2, .least = 8},
-        {.rank = 3},
-        {.rank = 5},
-        {.title = "passed", .rank = 6},
-        {.rank = 7, .least = 8},
-        {.rank = 4, .least = reason < 12 ? 12 : reason},
-    };
-    struct cli_list *list = cli_list_new(CLI_TABLE, stdout, sizeof names / sizeof *names, names);
-    cli_list_fit(list, screen, fit);
+    struct cli_list *list =
+        cli_list_of(CLI_TABLE, screen, "id:1/12,status:2/8,score:3,gain:5,passed over=passed:6,specialist:7/8,hypothesis:4/12%");
     cli_screen_expect(screen, chain->n + 4);
     print_end(chain);
-    for (size_t i = 0; list && i < chain->n; i++)
+    for (size_t i = 0; i < chain->n; i++)
         add_step(list, chain, i);
     int status = cli_list_finish(list);
     if (status == CLI_OK)
@@ -148,8 +131,8 @@ static int print_fitted(const struct lineage_chain *chain, struct cli_screen *sc
  * commands. */
 static int print_rows(const struct lineage_chain *chain, enum cli_format format)
 {
-    struct cli_list *list = cli_trial_list_new(format, stdout, NULL);
-    for (size_t i = 0; list && i < chain->n; i++)
+    struct cli_list *list = cli_trial_list_new(format, NULL);
+    for (size_t i = 0; i < chain->n; i++)
         cli_trial_list_add(list, &chain->trials[i], NULL);
     return cli_list_finish(list);
 }

@@ -52,11 +52,8 @@ static char *counters(const struct lineage_ideas *ideas, const struct lineage_no
 static int print_list(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_novelty_list *claims,
                       const struct claims_options *o)
 {
-    static const char *const columns[] = {"exp_id", "claim", "counter"};
-    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2, .least = 30}, {.rank = 3, .least = 20}};
-    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    cli_list_fit(list, &session->screen, fit);
-    for (size_t i = 0; list && i < claims->n; i++) {
+    struct cli_list *list = cli_list_of(session->format, &session->screen, "exp_id:1,claim:2/30,counter:3/20");
+    for (size_t i = 0; i < claims->n; i++) {
         const struct lineage_novelty_claim *claim = &claims->items[i];
         if (!is_wanted(claim, o))
             continue;

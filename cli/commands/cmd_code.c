@@ -57,9 +57,8 @@ static int print_diff(struct code_options *o)
 /* Lists the diffs that led to this code, oldest first. */
 static int list_diffs(struct code_options *o)
 {
-    static const char *const columns[] = {"digest", "change"};
-    struct cli_list *list = cli_list_new(o->session.format, stdout, sizeof columns / sizeof *columns, columns);
-    for (size_t i = 0; list && i < o->code.n_diffs; i++) {
+    struct cli_list *list = cli_list_of(o->session.format, NULL, "digest,change");
+    for (size_t i = 0; i < o->code.n_diffs; i++) {
         char change[LINEAGE_DIFFSTAT_MAX] = "it is gone or damaged";
         struct lineage_diffstat stat;
         char *text;
@@ -76,9 +75,8 @@ static int list_diffs(struct code_options *o)
 
 static int list_files(struct code_options *o)
 {
-    static const char *const columns[] = {"mode", "digest", "file"};
-    struct cli_list *list = cli_list_new(o->session.format, stdout, sizeof columns / sizeof *columns, columns);
-    for (size_t i = 0; list && i < o->code.n_files; i++) {
+    struct cli_list *list = cli_list_of(o->session.format, NULL, "mode,digest,file");
+    for (size_t i = 0; i < o->code.n_files; i++) {
         char mode[8];
         snprintf(mode, sizeof mode, "%03o", o->code.files[i].mode & 0777);
         cli_list_row(list, CLI_TEXT(mode), CLI_TEXT(o->code.files[i].digest), CLI_TEXT(o->code.files[i].name));

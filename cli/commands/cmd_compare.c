@@ -89,8 +89,6 @@ static int print_pair(struct cli_list *list, struct cli_session *session, const 
 /* One run of each trial, example by example, against the first. */
 static int print_examples(struct cli_session *session, const struct compare_options *o)
 {
-    static const char *const columns[] = {"exp_id", "baseline", "examples", "difference",  "low",       "high",
-                                          "p",      "error",    "bar",      "error_seeds", "bar_seeds", "verdict"};
     const struct cli_args *args = &session->args;
     struct examples base;
     char why[EXAMPLES_WHY_MAX];
@@ -100,12 +98,13 @@ static int print_examples(struct cli_session *session, const struct compare_opti
             "compare: --examples takes the ids of two trials or more, the baseline first, and no other option of compare");
     if (!examples_of(&base, session->store, args->positional[0], why))
         return cli_error(CLI_USAGE, "compare: %s", why);
-    struct cli_list *list = cli_list_new(o->json ? CLI_JSON : session->format, stdout, sizeof columns / sizeof *columns, columns);
-    int status = list ? CLI_GO_ON : cli_no_memory();
+    struct cli_list *list = cli_list_of(o->json ? CLI_JSON : session->format, NULL,
+                                        "exp_id,baseline,examples,difference,low,high,p,error,bar,error_seeds,bar_seeds,verdict");
+    int status = CLI_GO_ON;
     for (size_t i = 1; i < args->n_positional && status == CLI_GO_ON; i++)
         status = print_pair(list, session, args->positional[i], &base);
     examples_release(&base);
-    const int finished = list ? cli_list_finish(list) : CLI_SYSTEM;
+    const int finished = cli_list_finish(list);
     return status == CLI_GO_ON ? finished : status;
 }
 

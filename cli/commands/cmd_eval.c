@@ -66,10 +66,7 @@ static void add_row(struct cli_list *list, const struct eval_options *o, const s
 /* "all" is the mean over the environments with equal weights, like the score of a trial with several environments. */
 static int print_scores(const struct eval_options *o, const struct scores *s)
 {
-    static const char *const columns[] = {"environment", "questions", "seeds", "em", "em_std", "em_greedy"};
-    struct cli_list *list = cli_list_new(o->format, stdout, 6, columns);
-    if (!list)
-        return cli_no_memory();
+    struct cli_list *list = cli_list_of(o->format, NULL, "environment,questions,seeds,em,em_std,em_greedy");
     for (size_t task = 0; task < s->n_tasks; task++)
         add_row(list, o, s, trainer_env_name(o->source.recipe.tasks[task].env.kind), task, task + 1);
     if (s->n_tasks > 1)

@@ -92,7 +92,7 @@ static int begin(struct follow *o, struct lineage_store *store, enum cli_format 
     int result = find_start(o, store);
     if (result != CLI_GO_ON || format == CLI_JSON)
         return result;
-    o->list = cli_trial_list_new(CLI_TSV, stdout, NULL);
+    o->list = cli_trial_list_new(CLI_TSV, NULL);
     return o->list && fflush(stdout) == 0 ? CLI_GO_ON : cli_error(CLI_SYSTEM, "cannot write the result");
 }
 

@@ -64,8 +64,6 @@ static bool list_one(void *context, const struct lineage_insight *insight)
 
 static int list_insights(struct cli_session *session, const struct insight_options *o)
 {
-    static const char *const columns[] = {"insight", "text", "evidence", "contradicted_by", "superseded_by"};
-    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2, .least = 30}, {.rank = 3}, {.rank = 4}, {.rank = 5}};
     struct listing l = {.all = o->all};
     struct lineage_error err;
     int status = CLI_OK;
@@ -78,13 +76,12 @@ static int list_insights(struct cli_session *session, const struct insight_optio
     if (session->format == CLI_JSON)
         l.array = json_array();
     else
-        l.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+        l.list =
+            cli_list_of(session->format, &session->screen, "insight:1,text:2/30,evidence:3,contradicted_by:4,superseded_by:5");
     if (!l.array && !l.list) {
         status = cli_no_memory();
         goto done;
     }
-    if (l.list)
-        cli_list_fit(l.list, &session->screen, fit);
     enum lineage_status read = lineage_insights_read(session->store, list_one, &l, &err);
     if (l.list)
         status = cli_list_finish(l.list);

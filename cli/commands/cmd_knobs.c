@@ -82,14 +82,9 @@ static char *values(const struct lineage_ideas *ideas, const struct lineage_knob
 static int print_knobs(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knobs *knobs,
                        size_t least)
 {
-    static const char *const columns[] = {"knob", "value", "set_by", "trials", "evidence", "values"};
-    static const struct cli_column_fit fit[] = {
-        {.rank = 1}, {.rank = 3}, {.rank = 6}, {.rank = 2}, {.rank = 5, .least = 20}, {.rank = 4, .least = 30}};
-    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    struct cli_list *list =
+        cli_list_of(session->format, &session->screen, "knob:1,value:3,set_by:6,trials:2,evidence:5/20,values:4/30");
     char text[120], trials[24];
-    if (!list)
-        return cli_no_memory();
-    cli_list_fit(list, &session->screen, fit);
     for (size_t i = 0; i < knobs->n && knobs->items[i].n >= least; i++) { /* most tries first */
         const struct lineage_knob *knob = &knobs->items[i];
         snprintf(trials, sizeof trials, "%zu", knob->n);
@@ -121,21 +116,10 @@ static void add_hypothesis(struct cli_list *list, struct lineage_store *store, c
 
 static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
-    static const char *const columns[] = {"exp_id",        "from",       "to",     "outcome",
-                                          "delta_vs_best", "parent_exp", "source", "hypothesis"};
-    static const struct cli_column_fit fit[] = {{.rank = 1},
-                                                {.rank = 5},
-                                                {.rank = 2},
-                                                {.rank = 3},
-                                                {.title = "delta", .rank = 4},
-                                                {.title = "parent", .rank = 7},
-                                                {.rank = 8},
-                                                {.rank = 6, .least = 30}};
     const size_t older = knob->n - knob->n_tries;
-    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    if (!list)
-        return cli_no_memory();
-    cli_list_fit(list, &session->screen, fit);
+    struct cli_list *list =
+        cli_list_of(session->format, &session->screen,
+                    "exp_id:1,from:5,to:2,outcome:3,delta_vs_best=delta:4,parent_exp=parent:7,source:8,hypothesis:6/30");
     for (size_t i = 0; i < knob->n_tries; i++) {
         const struct lineage_knob_try *attempt = &knob->tries[i];
         const struct lineage_idea *idea = lineage_ideas_get(ideas, attempt->trial);

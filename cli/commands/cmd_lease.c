@@ -37,10 +37,7 @@ static void list_lease(void *context, const struct lease *lease)
 
 static int list_leases(struct lease_options *o)
 {
-    static const char *const columns[] = {"lease", "agent", "left", "hypothesis", "params"};
-    o->list = cli_list_new(o->session.format, stdout, sizeof columns / sizeof *columns, columns);
-    if (!o->list)
-        return cli_no_memory();
+    o->list = cli_list_of(o->session.format, NULL, "lease,agent,left,hypothesis,params");
     leases_each(lineage_store_dir(o->session.store), list_lease, o);
     return cli_list_finish(o->list);
 }

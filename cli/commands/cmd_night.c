@@ -40,11 +40,8 @@ static const char *parent_text(const struct night *night, const struct night_tri
 /* Does not take the lock, so that the list can be printed while a night runs. */
 static int list_trials(const struct night *night, enum cli_format format)
 {
-    static const char *const columns[] = {"trial", "parent", "exp_id", "status", "key"};
-    struct cli_list *list = cli_list_new(format, stdout, 5, columns);
+    struct cli_list *list = cli_list_of(format, NULL, "trial,parent,exp_id,status,key");
     char key[17];
-    if (!list)
-        return cli_no_memory();
     for (size_t i = 0; i < night->list.n; i++) {
         const struct night_trial *trial = &night->list.trials[i];
         snprintf(key, sizeof key, "%016" PRIx64, trial->key);

@@ -180,10 +180,7 @@ static bool is_measured(const struct passk_options *o, const struct curves *curv
 
 static int print_list(const struct passk_options *o, const struct curves *curves)
 {
-    static const char *const columns[] = {"k", "unbiased", "beta"};
-    struct cli_list *list = cli_list_new(o->format, stdout, 3, columns);
-    if (!list)
-        return cli_no_memory();
+    struct cli_list *list = cli_list_of(o->format, NULL, "k,unbiased,beta");
     for (size_t i = 0; i < o->n_k; i++)
         cli_list_row(list, CLI_COUNT((size_t)o->k[i]), CLI_NUMBER(curves->unbiased[i], is_measured(o, curves, i)),
                      CLI_NUMBER(curves->beta[i], curves->has_fit));

@@ -210,12 +210,9 @@ static void print_cautions(const struct preflight *p)
 
 static int print_advice(const struct preflight *p)
 {
-    static const char *const columns[] = {"setting", "value", "paper", "source"};
     printf("\nSettings beside their papers\n");
     fflush(stdout);
-    struct cli_list *list = cli_list_new(CLI_TABLE, stdout, 4, columns);
-    if (!list)
-        return cli_no_memory();
+    struct cli_list *list = cli_list_of(CLI_TABLE, NULL, "setting,value,paper,source");
     for (size_t i = 0; i < p->n_advice; i++)
         cli_list_row(list, CLI_TEXT(p->advice[i].setting), CLI_TEXT(p->advice[i].value),
                      CLI_TEXT(p->advice[i].follows ? "same" : p->advice[i].recommended), CLI_TEXT(p->advice[i].source));

@@ -135,9 +135,8 @@ static int work(struct cli_session *session, void *context)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, lineage_store_settings(session->store), session->format, &session->screen, &n);
     if (status == CLI_OK && n == 0 && session->format == CLI_TABLE) {
-        struct cli_list *list = cli_trial_list_new(CLI_TABLE, stdout, NULL);
-        if (list)
-            cli_list_head(list);
+        struct cli_list *list = cli_trial_list_new(CLI_TABLE, NULL);
+        cli_list_head(list);
         status = cli_list_finish(list);
     }
     /* An empty result gives exit status 1 only with --exit-status: it is a valid answer, and must not end a script that

@@ -85,7 +85,6 @@ static int visit_all(struct refs *o)
 
 static int work(struct cli_session *session, void *context)
 {
-    static const char *const columns[] = {"exp_id", "ref", "commit", "state"};
     struct refs *o = context;
     bool lists = !o->remove && !o->add, named = session->args.n_positional > 0;
     if (o->remove && o->add)
@@ -95,8 +94,8 @@ static int work(struct cli_session *session, void *context)
     if (o->without_rows && (!lists || named))
         return cli_error(CLI_USAGE,
                          "refs: --without-rows lists what no trial of the store has: it takes no ids, --remove or --add");
-    if (lists && !(o->list = cli_list_new(session->format, stdout, 4, columns)))
-        return cli_no_memory();
+    if (lists)
+        o->list = cli_list_of(session->format, NULL, "exp_id,ref,commit,state");
     if (o->without_rows)
         trial_ref_without_row(o->session.store, show_without_row, o);
     int status = o->without_rows ? CLI_OK : named ? visit_named(o) : visit_all(o);

@@ -30,13 +30,11 @@ static char *read_secret(const struct scrub_options *o, size_t *length)
 static void print_file(void *context, const char *path, size_t places, const char *why)
 {
     struct scrub_options *o = context;
-    char *name = cli_text_line(path, 0);
     if (!why)
-        printf("%s: %zu\n", name ? name : "", places);
+        cli_print(stdout, "%.0s: %zu\n", path, places);
     else
-        fprintf(stderr, "lineage: %s: the secret may be left: %s\n", name ? name : "", why);
+        cli_print(stderr, "lineage: %.0s: the secret may be left: %s\n", path, why);
     o->any_left = o->any_left || why;
-    free(name);
 }
 
 static void note_running(void *context, const char *name, int dir, bool held)

@@ -50,14 +50,12 @@ static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen
     char score[LINEAGE_NUMBER_MAX];
     for (*n = 0; (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK; ++*n) {
         enum cli_style style = cli_label_style(trial.status);
-        char *id = cli_text_line(trial.exp_id, 40), *specialist = cli_text_line(trial.specialist, 40);
-        printf("%s%s  %s%s%s%s  %s\n", cli_style_on(screen, style), id ? id : "", lineage_label_name(trial.status),
-               trial.score.present ? "  " : "", trial.score.present ? cli_number_text(score, screen, trial.score.value) : "",
-               cli_style_off(screen, style), specialist ? specialist : "");
+        cli_print(stdout, "%s%.40s  %s%s%s%s  %.40s\n", cli_style_on(screen, style), trial.exp_id,
+                  lineage_label_name(trial.status), trial.score.present ? "  " : "",
+                  trial.score.present ? cli_number_text(score, screen, trial.score.value) : "", cli_style_off(screen, style),
+                  trial.specialist);
         print_excerpt(screen, "hypothesis", words, trial.hypothesis);
         print_excerpt(screen, "notes", words, trial.notes);
-        free(id);
-        free(specialist);
     }
     lineage_cursor_close(cursor);
     return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(&err);

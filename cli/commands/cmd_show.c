@@ -7,20 +7,25 @@
 #include "output/ideas_out.h"
 #include "run/provenance_read.h"
 
+/* Prints the text, escaped, which it takes over. */
+static void show_text(const struct cli_session *session, const char *name, json_t *text)
+{
+    char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
+    if (line)
+        cli_show_line(stdout, &session->screen, name, line, CLI_PLAIN);
+    free(line);
+    json_decref(text);
+}
+
 /* Prints one line for each change of the trial, for each trial that it cites, and for each trial that cites it. */
 static void print_idea(const struct cli_session *session, const struct lineage_ideas *ideas, size_t trial)
 {
     const struct lineage_idea *idea = lineage_ideas_get(ideas, trial);
     struct lineage_change c;
-    for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++) {
-        json_t *text = json_sprintf("%s %s%s%s (%s)", c.name, c.from ? c.from : "", c.from ? cli_sign(" → ", " > ") : "= ", c.to,
-                                    lineage_change_source_name(c.source));
-        char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
-        if (line)
-            cli_show_line(stdout, &session->screen, "change", line, CLI_PLAIN);
-        free(line);
-        json_decref(text);
-    }
+    for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++)
+        show_text(session, "change",
+                  json_sprintf("%s %s%s%s (%s)", c.name, c.from ? c.from : "", c.from ? cli_sign(" → ", " > ") : "= ", c.to,
+                               lineage_change_source_name(c.source)));
     const struct {
         const char *name;
         const size_t *trials;
@@ -29,12 +34,8 @@ static void print_idea(const struct cli_session *session, const struct lineage_i
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < edges[k].n; i++) {
             const struct lineage_idea *other = lineage_ideas_get(ideas, edges[k].trials[i]);
-            json_t *text = json_sprintf("%s %s", other->exp_id, other->running ? "running" : lineage_label_name(other->status));
-            char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
-            if (line)
-                cli_show_line(stdout, &session->screen, edges[k].name, line, CLI_PLAIN);
-            free(line);
-            json_decref(text);
+            show_text(session, edges[k].name,
+                      json_sprintf("%s %s", other->exp_id, other->running ? "running" : lineage_label_name(other->status)));
         }
 }
 
@@ -44,15 +45,10 @@ static void print_settings(const struct cli_session *session, const struct linea
 {
     for (size_t i = 0; i < settings->n; i++) {
         const struct lineage_effective_setting *s = &settings->items[i];
-        if (s->set_by == trial)
-            continue;
-        json_t *text = json_sprintf("%s = %s (%s by %s)", s->name, s->value, lineage_change_source_name(s->source),
-                                    lineage_ideas_get(ideas, s->set_by)->exp_id);
-        char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
-        if (line)
-            cli_show_line(stdout, &session->screen, "setting", line, CLI_PLAIN);
-        free(line);
-        json_decref(text);
+        if (s->set_by != trial)
+            show_text(session, "setting",
+                      json_sprintf("%s = %s (%s by %s)", s->name, s->value, lineage_change_source_name(s->source),
+                                   lineage_ideas_get(ideas, s->set_by)->exp_id));
     }
 }
 
@@ -101,13 +97,9 @@ static void print_void(const struct cli_session *session, const json_t *entry)
     const json_t *number = json_object_get(entry, "score");
     if (json_is_number(number))
         lineage_number_format(score, json_number_value(number));
-    json_t *text = json_sprintf("by %s: %s (its row says %s, %s)", cli_json_string(entry, "by"), cli_json_string(entry, "reason"),
-                                cli_json_string(entry, "status"), score);
-    char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
-    if (line)
-        cli_show_line(stdout, &session->screen, "void", line, CLI_PLAIN);
-    free(line);
-    json_decref(text);
+    show_text(session, "void",
+              json_sprintf("by %s: %s (its row says %s, %s)", cli_json_string(entry, "by"), cli_json_string(entry, "reason"),
+                           cli_json_string(entry, "status"), score));
 }
 
 static void print_row_label(const struct cli_session *session, enum lineage_label label)

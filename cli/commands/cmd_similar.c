@@ -28,12 +28,9 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_si
 
 static int print_list(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_similar_list *found)
 {
-    static const char *const columns[] = {"exp_id", "verdict", "outcome", "why", "hypothesis"};
-    static const struct cli_column_fit fit[] = {
-        {.rank = 1}, {.rank = 2}, {.rank = 3}, {.rank = 4, .least = 20}, {.rank = 5, .least = 20}};
-    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    cli_list_fit(list, &session->screen, fit);
-    for (size_t i = 0; list && i < found->n; i++) {
+    struct cli_list *list =
+        cli_list_of(session->format, &session->screen, "exp_id:1,verdict:2,outcome:3,why:4/20,hypothesis:5/20");
+    for (size_t i = 0; i < found->n; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(ideas, found->items[i].trial);
         char outcome[80];
         cli_idea_outcome(outcome, sizeof outcome, session->format == CLI_TABLE ? &session->screen : NULL, idea);

@@ -10,8 +10,8 @@ struct sql_print {
 static bool print_row(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
 {
     struct sql_print *print = context;
-    if (!print->list && !(print->list = cli_list_new(print->format, stdout, n, names)))
-        return false;
+    if (!print->list)
+        print->list = cli_list_new(print->format, n, names);
     if (!texts) {
         cli_list_head(print->list);
         return true;

@@ -75,17 +75,14 @@ static bool put_trial(struct status *o, const struct running_trial *t)
 
 static int work(struct cli_session *session, void *context)
 {
-    static const char *const columns[] = {"trial", "name",   "phase", "step", "metrics", "running",
-                                          "left",  "worker", "night", "key",  "attempt", "lease"};
-    enum { OF_TRIALS = 7, ALL = sizeof columns / sizeof *columns };
     struct status *o = context;
     struct lineage_error err;
     bool complete = true;
     if (running_trials_load(&o->trials, session->store, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    o->list = cli_list_new(session->format, stdout, o->trials.n_claims ? ALL : OF_TRIALS, columns);
-    if (!o->list)
-        return cli_no_memory();
+    o->list = cli_list_of(session->format, NULL,
+                          o->trials.n_claims ? "trial,name,phase,step,metrics,running,left,worker,night,key,attempt,lease"
+                                             : "trial,name,phase,step,metrics,running,left");
     for (size_t i = 0; i < o->trials.n; i++)
         complete = put_trial(o, &o->trials.list[i]) && complete;
     int status = cli_list_finish(o->list);

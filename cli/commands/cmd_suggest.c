@@ -81,7 +81,7 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
     for (i = 0; i < space->n; i++)
         columns[i] = space->ranges[i].name;
     char number[LINEAGE_NUMBER_MAX];
-    struct cli_list *list = cli_list_new(format, stdout, space->n, columns);
+    struct cli_list *list = cli_list_new(format, space->n, columns);
     json_array_foreach(suggestions, i, setting) {
         for (size_t r = 0; r < space->n; r++) {
             const json_t *value = json_object_get(setting, columns[r]);

@@ -16,25 +16,15 @@ static void add_value(struct cli_list *list, double value, const char *text)
         cli_list_digits(list, lineage_setting_format(number, value));
 }
 
-static void fit(struct cli_list *list, bool pairs, struct cli_screen *screen)
-{
-    const struct cli_column_fit columns[] = {
-        {.rank = 1, .least = 12}, {.rank = 2, .least = 12}, {.rank = 4}, {.rank = 3},
-        {.rank = 5, .least = 12}, {.rank = 6, .least = 12},
-    };
-    const struct cli_column_fit single[] = {columns[0], columns[2], columns[3], columns[4], columns[5]};
-    cli_list_fit(list, screen, pairs ? columns : single);
-}
-
 static int print_cells(const struct lineage_sweep *sweep, const char *x, const char *y, enum cli_format format,
                        struct cli_screen *screen)
 {
     const char *columns[6] = {x,       y ? y : "trials", y ? "trials" : "best", y ? "best" : "best_id", y ? "best_id" : "labels",
                               "labels"};
-    struct cli_list *list = cli_list_new(format, stdout, y ? 6 : 5, columns);
+    struct cli_list *list = cli_list_new(format, y ? 6 : 5, columns);
     char labels[CLI_LABELS_MAX];
-    fit(list, y, screen);
-    for (size_t i = 0; list && i < sweep->n_cells; i++) {
+    cli_list_fit(list, screen, y ? ":1/12,:2/12,:4,:3,:5/12,:6/12" : ":1/12,:4,:3,:5/12,:6/12");
+    for (size_t i = 0; i < sweep->n_cells; i++) {
         const struct lineage_sweep_cell *cell = &sweep->cells[i];
         cli_labels_text(labels, cell->labels);
         add_value(list, cell->x, cell->x_text);

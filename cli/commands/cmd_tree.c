@@ -160,15 +160,10 @@ static void add_line(struct graph *g, size_t i, size_t level)
 
 static int print_rows(struct graph *g, struct cli_screen *screen)
 {
-    static const char *const names[] = {"id", "status", "score", "delta", "specialist", "hypothesis"};
-    size_t reason = screen->width * 3 / 10;
-    const struct cli_column_fit fit[] = {
-        {.rank = 1, .least = 16}, {.rank = 2, .least = screen->width < 60 ? 8 : 12}, {.rank = 3}, {.rank = 5},
-        {.rank = 6, .least = 8},  {.rank = 4, .least = reason < 12 ? 12 : reason},
-    };
-    g->list = cli_list_new(CLI_TABLE, stdout, sizeof names / sizeof *names, names);
-    cli_list_fit(g->list, screen, fit);
-    for (size_t i = 0; g->list && i < g->n; i++)
+    g->list = cli_list_of(CLI_TABLE, screen,
+                          screen->width < 60 ? "id:1/16,status:2/8,score:3,delta:5,specialist:6/8,hypothesis:4/12%"
+                                             : "id:1/16,status:2/12,score:3,delta:5,specialist:6/8,hypothesis:4/12%");
+    for (size_t i = 0; i < g->n; i++)
         if (g->nodes[i].parent == NONE)
             add_line(g, i, 0);
     return cli_list_finish(g->list);
@@ -219,9 +214,6 @@ struct tree_print {
  * its length. */
 enum { DEEPEST_INDENT = 64 };
 
-static const char *const columns[] = {"exp_id", "parent_exp", "depth",         "specialist",
-                                      "status", "score",      "delta_vs_best", "hypothesis"};
-
 static bool list_node(void *context, const struct lineage_tree_node *node)
 {
     struct tree_print *print = context;
@@ -266,7 +258,8 @@ static int work(struct cli_session *session, void *context)
     if (session->format == CLI_TABLE && session->screen.terminal)
         return tree_graph_print(session->store, &session->screen);
     if (session->format != CLI_TABLE)
-        print.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+        print.list =
+            cli_list_of(session->format, NULL, "exp_id,parent_exp,depth,specialist,status,score,delta_vs_best,hypothesis");
     enum lineage_status status = lineage_tree_walk(session->store, print.list ? list_node : draw_node, &print, &err);
     int result = print.list ? cli_list_finish(print.list) : CLI_OK;
     if (print.failed)

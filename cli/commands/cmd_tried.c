@@ -113,10 +113,10 @@ static void report_values(struct lineage_store *store, const struct tried_option
         json_t *value, *values = cli_nearest_values(store, o->names[i], o->wanted[i].text ? NULL : &o->wanted[i].value);
         json_array_foreach(values, k, value) {
             char number[LINEAGE_NUMBER_MAX];
-            char *text = json_is_string(value) ? cli_text_line(json_string_value(value), 60) : NULL;
-            fprintf(stderr, "%s%s", k ? ", " : "lineage: tried: ", k ? "" : o->names[i]);
-            fprintf(stderr, "%s%s", k ? "" : " ", text ? text : lineage_setting_format(number, json_number_value(value)));
-            free(text);
+            fprintf(stderr, "%s%s%s", k ? ", " : "lineage: tried: ", k ? "" : o->names[i], k ? "" : " ");
+            cli_print(stderr, "%.60s",
+                      json_is_string(value) ? json_string_value(value)
+                                            : lineage_setting_format(number, json_number_value(value)));
         }
         if (k)
             fputc('\n', stderr);
@@ -138,10 +138,8 @@ static void report_nearest(struct lineage_store *store, const struct tried_optio
         char has[400], lacks[400];
         write_settings(has, sizeof has, o, json_object_get(near, "has"));
         write_settings(lacks, sizeof lacks, o, json_object_get(near, "lacks"));
-        char *line = cli_text_line(cli_json_string(near, "outcome"), 0);
-        fprintf(stderr, "lineage: nearest: %s has %s, not %s; %s\n", cli_json_string(near, "exp_id"), has, lacks,
-                line ? line : "");
-        free(line);
+        cli_print(stderr, "lineage: nearest: %s has %s, not %s; %.0s\n", cli_json_string(near, "exp_id"), has, lacks,
+                  cli_json_string(near, "outcome"));
     }
     json_decref(nearest);
 }

@@ -20,14 +20,11 @@ static bool print_one(void *context, const char *dir, const char *server)
 
 static int list_all(const struct trust_options *o)
 {
-    static const char *const columns[] = {"directory", "server"};
     enum cli_format format;
     struct lineage_error err;
     if (!cli_format_parse(&format, o->format))
         return CLI_USAGE;
-    struct cli_list *list = cli_list_new(format, stdout, 2, columns);
-    if (!list)
-        return cli_no_memory();
+    struct cli_list *list = cli_list_of(format, NULL, "directory,server");
     enum lineage_status status = lineage_trust_each(print_one, list, &err);
     int listed = cli_list_finish(list);
     return status == LINEAGE_OK ? listed : cli_fail(&err);

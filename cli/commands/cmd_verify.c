@@ -2,26 +2,19 @@
 
 #include "output/show.h"
 
-static const char *const columns[] = {"kind", "line", "exp_id", "text"};
-
 struct verify_options {
     char *head;  /* --head: a digest that was noted earlier */
     int digest;  /* --digest: print the digest of the present rows */
 };
 
-struct verify_print {
-    struct cli_list *list; /* TSV and JSON only */
-};
-
 static void print_finding(void *context, const struct lineage_finding *finding)
 {
-    struct verify_print *print = context;
-    if (!print->list) {
+    struct cli_list *list = context; /* TSV and JSON only */
+    if (!list)
         finding_print(finding);
-        return;
-    }
-    cli_list_row(print->list, CLI_TEXT(finding->kind), CLI_COUNT((size_t)finding->line), CLI_TEXT(finding->exp_id),
-                 CLI_TEXT(finding->text));
+    else
+        cli_list_row(list, CLI_TEXT(finding->kind), CLI_COUNT((size_t)finding->line), CLI_TEXT(finding->exp_id),
+                     CLI_TEXT(finding->text));
 }
 
 static void print_count(size_t n, const char *one, const char *many)
@@ -59,16 +52,16 @@ static void print_checked(const struct lineage_verification *v)
 static int work(struct cli_session *session, void *context)
 {
     const struct verify_options *o = context;
-    struct verify_print print = {0};
+    struct cli_list *list = NULL;
     struct lineage_known_digest known = {.digest = o->head};
     struct lineage_verification v = {.known = &known, .n_known = o->head != NULL};
     struct lineage_error err;
     if (o->digest && session->format != CLI_TABLE)
         return cli_error(CLI_USAGE, "--digest prints one line and needs --format table");
     if (session->format != CLI_TABLE)
-        print.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    enum lineage_status status = lineage_verify_all(session->store, &v, print_finding, &print, &err);
-    int result = print.list ? cli_list_finish(print.list) : CLI_OK;
+        list = cli_list_of(session->format, NULL, "kind,line,exp_id,text");
+    enum lineage_status status = lineage_verify_all(session->store, &v, print_finding, list, &err);
+    int result = list ? cli_list_finish(list) : CLI_OK;
     if (status != LINEAGE_OK)
         return cli_fail(&err);
     if (o->digest)

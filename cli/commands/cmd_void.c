@@ -36,14 +36,9 @@ static bool list_one(void *context, const struct lineage_void *entry)
 
 static int list_voids(struct cli_session *session)
 {
-    static const char *const columns[] = {"exp_id", "status", "score", "void_by", "timestamp", "reason"};
-    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2}, {.rank = 3},
-                                                {.rank = 5}, {.rank = 6}, {.rank = 4, .least = 30}};
-    struct listing l = {.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns)};
+    struct listing l = {
+        .list = cli_list_of(session->format, &session->screen, "exp_id:1,status:2,score:3,void_by:5,timestamp:6,reason:4/30")};
     struct lineage_error err;
-    if (!l.list)
-        return cli_no_memory();
-    cli_list_fit(l.list, &session->screen, fit);
     enum lineage_status read = lineage_voids_read(session->store, NULL, list_one, &l, &err);
     int status = cli_list_finish(l.list);
     return read == LINEAGE_OK ? status : cli_fail(&err);

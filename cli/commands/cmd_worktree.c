@@ -32,10 +32,7 @@ static void find_place(void *context, const struct agent_place *place)
 
 static int list_places(struct worktree_options *o)
 {
-    static const char *const columns[] = {"agent", "path", "branch", "gpu", "head"};
-    o->list = cli_list_new(o->session.format, stdout, sizeof columns / sizeof *columns, columns);
-    if (!o->list)
-        return cli_no_memory();
+    o->list = cli_list_of(o->session.format, NULL, "agent,path,branch,gpu,head");
     agent_places_each(".", list_place, o);
     return cli_list_finish(o->list);
 }

@@ -27,12 +27,7 @@ static bool keep_remark(void *context, const struct lineage_remark *remark)
     *place = NULL;
     if (!cli_writer_open(&line))
         return false;
-    char *id = cli_text_line(remark->exp_id, 80), *author = cli_text_line(remark->author, 60);
-    char *text = cli_text_line(remark->text, 160);
-    fprintf(line.out, "- %s%s%s: %s", id ? id : "", author && *author ? ", " : "", author ? author : "", text ? text : "");
-    free(id);
-    free(author);
-    free(text);
+    cli_print(line.out, "- %.80s%s%.60s: %.160s", remark->exp_id, *remark->author ? ", " : "", remark->author, remark->text);
     cli_writer_close(&line);
     *place = line.text;
     return true;

@@ -47,10 +47,9 @@ double cli_comparison_margin(const struct lineage_variant *variant, const struct
 
 static int print_rows(const struct lineage_comparison *c, const struct lineage_config *config, enum cli_format format)
 {
-    static const char *const columns[] = {"variant", "seeds", "mean",    "std",      "pairs",  "difference", "low",
-                                          "high",    "p",     "low_all", "high_all", "p_holm", "left_out",   "verdict"};
-    struct cli_list *list = cli_list_new(format, stdout, sizeof columns / sizeof *columns, columns);
-    for (size_t i = 0; list && i < c->n_variants; i++) {
+    struct cli_list *list =
+        cli_list_of(format, NULL, "variant,seeds,mean,std,pairs,difference,low,high,p,low_all,high_all,p_holm,left_out,verdict");
+    for (size_t i = 0; i < c->n_variants; i++) {
         const struct lineage_variant *v = &c->variants[i];
         const struct lineage_number statistics[] = {v->difference, v->low,         v->high,  v->p,
                                                     v->family_low, v->family_high, v->p_holm};
@@ -103,34 +102,29 @@ static void range_text(char out[96], const struct lineage_variant *v, const char
 static void print_setting(const struct lineage_comparison *c, const char *name)
 {
     char of_baseline[96], text[96];
-    char *line = cli_text_line(name, 60);
     range_text(of_baseline, &c->variants[0], name);
-    printf("  %s: %s", line ? line : "?", of_baseline);
+    cli_print(stdout, "  %.60s: %s", name, of_baseline);
     for (size_t i = 1, shown = 0; i < c->n_variants && shown < 4; i++) {
-        char *variant = cli_text_line(c->variants[i].name, 40);
         range_text(text, &c->variants[i], name);
         if (strcmp(text, of_baseline) != 0 && c->variants[i].n_trials)
-            printf("%s", ++shown == 4 ? "; ..." : ""), shown < 4 ? printf("; %s in %s", text, variant) : 0;
-        free(variant);
+            cli_print(stdout, ++shown == 4 ? "; ..." : "; %s in %.40s", text, c->variants[i].name);
     }
     putchar('\n');
-    free(line);
 }
 
 static void print_left_out(const struct lineage_variant *v)
 {
-    char *name = cli_text_line(v->name, 60);
     if (v->failed)
-        printf("  %s: %zu without a measured score (failed)\n", name, v->failed);
+        cli_print(stdout, "  %.60s: %zu without a measured score (failed)\n", v->name, v->failed);
     if (v->aborted)
-        printf("  %s: %zu harness_abort\n", name, v->aborted);
+        cli_print(stdout, "  %.60s: %zu harness_abort\n", v->name, v->aborted);
     if (v->without_seed)
-        printf("  %s: %zu with a score, but without a trial to pair them with\n", name, v->without_seed);
+        cli_print(stdout, "  %.60s: %zu with a score, but without a trial to pair them with\n", v->name, v->without_seed);
     if (v->unpaired)
-        printf("  %s: %zu seeds that only one side has\n", name, v->unpaired);
+        cli_print(stdout, "  %.60s: %zu seeds that only one side has\n", v->name, v->unpaired);
     if (v->n_trials > v->n_seeds)
-        printf("  %s: %zu trials repeat a seed; each seed counts once, with its mean\n", name, v->n_trials - v->n_seeds);
-    free(name);
+        cli_print(stdout, "  %.60s: %zu trials repeat a seed; each seed counts once, with its mean\n", v->name,
+                  v->n_trials - v->n_seeds);
 }
 
 /* Always prints what was left out, because a comparison of successful trials flatters the variant that crashes most. */

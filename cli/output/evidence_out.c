@@ -63,11 +63,10 @@ static void print_trial(struct cli_list *list, const struct lineage_evidence *ev
 
 int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_session *session)
 {
-    static const char *const columns[] = {"exp_id", "status", "kept_as", "runs",     "mean",     "difference",
-                                          "low",    "high",   "odds",    "evidence", "run_again"};
     const struct lineage_evidence_trial **sorted = calloc(evidence->n + 1, sizeof *sorted);
-    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    int status = sorted && list ? CLI_OK : cli_no_memory();
+    struct cli_list *list =
+        cli_list_of(session->format, NULL, "exp_id,status,kept_as,runs,mean,difference,low,high,odds,evidence,run_again");
+    int status = sorted ? CLI_OK : cli_no_memory();
     for (size_t i = 0; status == CLI_OK && i < evidence->n; i++)
         sorted[i] = &evidence->trials[i];
     if (status == CLI_OK && evidence->n)
@@ -75,7 +74,8 @@ int cli_evidence_print(const struct lineage_evidence *evidence, struct cli_sessi
     for (size_t i = 0; status == CLI_OK && i < evidence->n; i++)
         print_trial(list, evidence, (size_t)(sorted[i] - evidence->trials));
     free(sorted);
-    return list ? (status == CLI_OK ? cli_list_finish(list) : (cli_list_finish(list), status)) : status;
+    const int finished = cli_list_finish(list);
+    return status == CLI_OK ? finished : status;
 }
 
 static const char *mean_of(char out[LINEAGE_NUMBER_MAX], const struct lineage_evidence *evidence, const struct lineage_runs *runs)
@@ -304,28 +304,16 @@ static void say_failed_settings(const struct lineage_evidence *evidence, struct 
 
 int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session, size_t most)
 {
-    static const char *const columns[] = {"setting",  "exp_id",   "runs",   "mean",   "margin",
-                                          "expected", "left_out", "failed", "kept_as"};
-    static const struct cli_column_fit fit[] = {{.rank = 1, .least = 20},
-                                                {.rank = 1},
-                                                {.rank = 2},
-                                                {.rank = 1},
-                                                {.rank = 2},
-                                                {.rank = 4},
-                                                {.rank = 5},
-                                                {.rank = 6},
-                                                {.rank = 3}};
     char text[CLI_EVIDENCE_TEXT_MAX];
     size_t *order = calloc(evidence->n + 1, sizeof *order);
-    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    if (list)
-        cli_list_fit(list, &session->screen, fit);
+    struct cli_list *list = cli_list_of(session->format, &session->screen,
+                                        "setting:1/20,exp_id:1,runs:2,mean:1,margin:2,expected:4,left_out:5,failed:6,kept_as:3");
     if (order)
         lineage_evidence_order(order, evidence);
     const double one = lineage_noise_margin(&evidence->noise, 1);
     const size_t shown = most < evidence->n ? most : evidence->n;
     char **names = shown == evidence->n ? name_settings(evidence, session->store) : calloc(evidence->n + 1, sizeof *names);
-    for (size_t i = 0; list && order && names && i < shown; i++) {
+    for (size_t i = 0; order && names && i < shown; i++) {
         const struct lineage_evidence_trial *trial = &evidence->trials[order[i]];
         if (!names[order[i]])
             name_setting(text, session->store, trial->exp_id);
@@ -335,10 +323,10 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
         free(names[i]);
     const struct lineage_failed_setting *failed;
     size_t n_failed = 0;
-    for (; list && (failed = lineage_evidence_failed(evidence, n_failed)); n_failed++)
+    for (; (failed = lineage_evidence_failed(evidence, n_failed)); n_failed++)
         if (shown + n_failed < most)
             print_failed_setting(list, failed, session->store);
-    int status = list ? cli_list_finish(list) : cli_no_memory();
+    int status = cli_list_finish(list);
     status = order && names ? status : cli_no_memory();
     free(order);
     free(names);
@@ -410,21 +398,15 @@ json_t *cli_failed_settings_json(const struct lineage_evidence *evidence, struct
  * terminal. */
 void finding_print(const struct lineage_finding *finding)
 {
-    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
     if (finding->line)
         printf("results.tsv:%llu: ", (unsigned long long)finding->line);
-    printf("%s: %s%s%s\n", finding->kind, id ? id : "", id && *id ? ": " : "", text ? text : "");
-    free(text);
-    free(id);
+    cli_print(stdout, "%s: %.60s%s%.0s\n", finding->kind, finding->exp_id, *finding->exp_id ? ": " : "", finding->text);
 }
 
 void finding_print_import(void *file, const struct lineage_finding *finding)
 {
-    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
-    fprintf(stderr, "lineage: %s:%llu: %s%s%s\n", (const char *)file, (unsigned long long)finding->line, id ? id : "",
-            id && *id ? ": " : "", text ? text : "");
-    free(text);
-    free(id);
+    cli_print(stderr, "lineage: %s:%" PRIu64 ": %.60s%s%.0s\n", (const char *)file, finding->line, finding->exp_id,
+              *finding->exp_id ? ": " : "", finding->text);
 }
 
 /* The digest comes first, so that `cut -d' ' -f1` extracts it. */

@@ -84,11 +84,9 @@ void cli_settings_explain(FILE *out, const struct lineage_settings *settings, co
                 fprintf(out, "%s%zu %s", between, name->sources[s], verbs[s][name->sources[s] > 1]);
                 between = ", ";
             }
-        char *near = name->nearest ? cli_text_line(name->nearest, 60) : NULL;
-        if (!name->trials && near)
-            fprintf(out, ": no trial has it; did you mean '%s', a setting that trials changed?", near);
+        if (!name->trials)
+            cli_print(out, ": no trial has it; did you mean '%.60s', a setting that trials changed?", name->nearest);
         fputc('\n', out);
-        free(near);
     }
 }
 

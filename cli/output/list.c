@@ -29,12 +29,13 @@ struct fit_column {
     const char *title;
     unsigned rank;
     size_t least;
-    bool words; /* as in cli_column_fit */
+    bool words; /* as in cli_list_of */
     bool number, shown, empty; /* empty: no measured cell has a value */
     size_t natural, width;     /* in terminal columns; natural: width of the widest cell, width: width of the column */
     size_t whole, fraction;    /* for numbers: the width before the point, and from the point on */
 };
 
+enum { MOST_NAMED = 24 }; /* columns of cli_list_of */
 enum { GAP = 2 }; /* blanks between columns */
 
 /* Returns where the part of a number begins that is right of the alignment point: 12.5, 1e-05, 3, nan. */
@@ -111,9 +112,14 @@ static void fit_choose(struct fit_column *columns, size_t n, size_t width)
         c->width++;
 }
 
+/* printf with a width took a fifth of the time of a long table. */
 static void blanks(FILE *out, size_t n)
 {
-    fprintf(out, "%*s", (int)n, "");
+    static const char some[] = "                                ";
+    for (size_t k; n; n -= k) {
+        k = n < sizeof some - 1 ? n : sizeof some - 1;
+        fwrite(some, 1, k, out);
+    }
 }
 
 /* Number of blanks before a number so that the points of the column align. */
@@ -334,12 +340,15 @@ static void print_cell(const struct cli_list *list, const char *text, bool last)
     fprintf(list->out, "%s%c", quoted ? "\"" : "", last ? '\n' : separator);
 }
 
-struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns)
+/* What is given out without memory for a list: it takes no cell, and cli_list_finish reports it. */
+static struct cli_list lost = {.failed = true};
+
+struct cli_list *cli_list_new(enum cli_format format, size_t n, const char *const *columns)
 {
     struct cli_list *list = calloc(1, sizeof *list);
     if (!list)
-        return NULL;
-    *list = (struct cli_list){.format = format, .out = out, .n = n, .capacity = n};
+        return &lost;
+    *list = (struct cli_list){.format = format, .out = stdout, .n = n, .capacity = n};
     list->cells = calloc(n, sizeof *list->cells);
     list->columns = calloc(n, sizeof *list->columns);
     /* Returns the list even after a failed allocation, which cli_list_finish reports. */
@@ -347,9 +356,27 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
     if (list->failed)
         return list;
     if (format == CLI_JSON)
-        fputc('[', out);
+        fputc('[', list->out);
     for (size_t i = 0; cli_format_is_rows(format) && i < n; i++)
         print_cell(list, columns[i], i + 1 == n);
+    return list;
+}
+
+struct cli_list *cli_list_of(enum cli_format format, struct cli_screen *screen, const char *columns)
+{
+    const char *names[MOST_NAMED];
+    size_t n = 0;
+    char *copy = strdup(columns);
+    if (!copy)
+        return &lost;
+    for (char *rest = copy, *name; n < MOST_NAMED && (name = strtok_r(rest, ",", &rest));) {
+        name[strcspn(name, "=:")] = '\0';
+        names[n++] = name;
+    }
+    struct cli_list *list = cli_list_new(format, n, names);
+    free(copy);
+    if (screen)
+        cli_list_fit(list, screen, columns);
     return list;
 }
 
@@ -432,21 +459,39 @@ void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead)
     list->cells[base + list->column - 1].lead = lead;
 }
 
-void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct cli_column_fit *columns)
+/* Reads NAME=TITLE:RANK/LEAST with its signs. */
+static void read_fit(struct cli_list *list, size_t i, const char *text)
 {
-    if (!list || list->failed || list->format != CLI_TABLE)
+    const char *rank = text + strcspn(text, ":,"), *title = memchr(text, '=', (size_t)(rank - text));
+    struct fit_column *fit = &list->fit[i];
+    char *end;
+    if (title) {
+        free(list->columns[i]);
+        list->columns[i] = strndup(title + 1, (size_t)(rank - title - 1));
+        list->failed = list->failed || !list->columns[i];
+    }
+    *fit = (struct fit_column){.title = list->columns[i], .empty = !list->screen->wide};
+    fit->rank = (unsigned)strtoul(rank + (*rank == ':'), &end, 10);
+    if (*end == '/')
+        fit->least = strtoul(end + 1, &end, 10);
+    if (*end == '%') {
+        const size_t part = list->screen->width * 3 / 10;
+        fit->least = part < fit->least ? fit->least : part;
+    }
+    fit->words = *end == 'w';
+}
+
+void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const char *columns)
+{
+    if (list->failed || list->format != CLI_TABLE)
         return;
     list->screen = screen;
     if (!screen->terminal)
         return;
     list->fit = calloc(list->n, sizeof *list->fit);
     list->failed = !list->fit;
-    for (size_t i = 0; list->fit && i < list->n; i++)
-        list->fit[i] = (struct fit_column){.title = columns[i].title ? columns[i].title : list->columns[i],
-                                           .rank = columns[i].rank,
-                                           .least = columns[i].least,
-                                           .words = columns[i].words,
-                                           .empty = !screen->wide};
+    for (size_t i = 0; !list->failed && i < list->n; i++, columns += strcspn(columns, ",") + 1)
+        read_fit(list, i, columns);
 }
 
 /* The variation between seeds leaves about four meaningful digits of a statistic. Scripts get all digits. */
@@ -541,27 +586,17 @@ static size_t width(const char *text)
     return points;
 }
 
-/* printf with a width took a fifth of the time of a long table. */
-static void print_blanks(FILE *out, size_t n)
-{
-    static const char blanks[] = "                                ";
-    for (size_t some; n; n -= some) {
-        some = n < sizeof blanks - 1 ? n : sizeof blanks - 1;
-        fwrite(blanks, 1, some, out);
-    }
-}
-
 /* A cell may be wider than the measured ones. The last column is not padded, because trailing blanks disturb pasting
  * and diffs. */
 static void print_padded(const struct cli_list *list, const char *text, size_t column, bool right, enum cli_style style)
 {
     const size_t taken = width(text), to = list->widths[column], pad = taken < to ? to - taken : 0;
     const bool last = column + 1 == list->n;
-    print_blanks(list->out, right ? pad : 0);
+    blanks(list->out, right ? pad : 0);
     fputs(cli_style_on(list->screen, style), list->out);
     fputs(text, list->out);
     fputs(cli_style_off(list->screen, style), list->out);
-    print_blanks(list->out, right || last ? 0 : pad);
+    blanks(list->out, right || last ? 0 : pad);
     fputs(last ? "\n" : "  ", list->out);
 }
 
@@ -683,6 +718,8 @@ bool cli_list_end_row(struct cli_list *list)
 
 static void free_list(struct cli_list *list)
 {
+    if (list == &lost)
+        return;
     if (list->cells)
         free_cells(list, 0, list->capacity);
     for (size_t i = 0; list->columns && i < list->n; i++)
@@ -699,8 +736,6 @@ static void free_list(struct cli_list *list)
  * nothing. */
 int cli_list_finish(struct cli_list *list)
 {
-    if (!list)
-        return cli_no_memory();
     if (waits(list) && list->rows)
         begin_table(list);
     bool failed = list->failed;

@@ -39,12 +39,11 @@ json_t *cli_measured_lines_json(const struct lineage_measured *measured, size_t 
 
 static void put_lines(FILE *out, const char *name, const struct lineage_measured_lines *lines)
 {
-    char *text = cli_text_line(*name ? name : "(outside of functions)", 0);
+    cli_print(out, "%.0s", *name ? name : "(outside of functions)");
     if (lines->kind == LINEAGE_LINES_COUNTED)
-        fprintf(out, "%s +%zu -%zu", text ? text : "", lines->added, lines->removed);
+        fprintf(out, " +%zu -%zu", lines->added, lines->removed);
     else
-        fprintf(out, "%s (%s)", text ? text : "", kind_name(lines->kind));
-    free(text);
+        fprintf(out, " (%s)", kind_name(lines->kind));
 }
 
 void cli_measured_show(const struct lineage_measured *measured, const struct cli_screen *screen)
@@ -73,18 +72,11 @@ void cli_measured_show(const struct lineage_measured *measured, const struct cli
 
 static void print_setting(const struct lineage_measured_change *change)
 {
-    const char *const texts[] = {change->name, change->from ? change->from : "(new)", change->to, change->file, change->scope};
-    char *lines[5];
-    for (size_t i = 0; i < 5; i++)
-        lines[i] = cli_text_line(texts[i], 0);
-    if (lines[0] && lines[1] && lines[2] && lines[3] && lines[4]) {
-        printf("%s %s -> %s  (%s", lines[0], lines[1], lines[2], *lines[3] ? lines[3] : "command");
-        if (change->line)
-            printf(":%u", change->line);
-        printf("%s%s)\n", *lines[4] ? ", " : "", lines[4]);
-    }
-    for (size_t i = 0; i < 5; i++)
-        free(lines[i]);
+    cli_print(stdout, "%.0s %.0s -> %.0s  (%.0s", change->name, change->from ? change->from : "(new)", change->to,
+              *change->file ? change->file : "command");
+    if (change->line)
+        printf(":%u", change->line);
+    cli_print(stdout, "%s%.0s)\n", *change->scope ? ", " : "", change->scope);
 }
 
 void cli_measured_stat(const struct lineage_measured *measured)
@@ -106,10 +98,7 @@ void cli_measured_stat(const struct lineage_measured *measured)
     }
     printf("%zu setting%s and %zu file%s changed, %zu line%s added, %zu removed", measured->n_changes,
            measured->n_changes == 1 ? "" : "s", files, files == 1 ? "" : "s", added, added == 1 ? "" : "s", removed);
-    if (*measured->against) {
-        char *text = cli_text_line(measured->against, 0);
-        printf(", against %s", text ? text : "");
-        free(text);
-    }
+    if (*measured->against)
+        cli_print(stdout, ", against %.0s", measured->against);
     printf("%s\n", measured->incomplete ? "; a limit was reached, there may be more" : "");
 }

@@ -192,8 +192,8 @@ static int print_rows(const struct lineage_trial *trial, enum cli_format format)
     const char *names[LINEAGE_N_COLUMNS];
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         names[i] = lineage_column(i)->name;
-    struct cli_list *list = cli_list_new(format, stdout, LINEAGE_N_COLUMNS, names);
-    for (size_t i = 0; list && i < LINEAGE_N_COLUMNS; i++) {
+    struct cli_list *list = cli_list_new(format, LINEAGE_N_COLUMNS, names);
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
         const struct lineage_column *column = lineage_column(i);
         const void *member = (const char *)trial + column->offset;
         const struct lineage_number *number = member;
@@ -203,8 +203,7 @@ static int print_rows(const struct lineage_trial *trial, enum cli_format format)
             cli_list_text(list, column->kind == LINEAGE_COLUMN_LABEL ? lineage_label_name(trial->status)
                                                                      : lineage_trial_text(trial, i));
     }
-    if (list)
-        cli_list_end_row(list);
+    cli_list_end_row(list);
     return cli_list_finish(list);
 }
 

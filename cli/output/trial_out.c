@@ -92,49 +92,28 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     return object;
 }
 
-static const char *const trial_columns[] = {"exp_id", "timestamp", "specialist",    "parent_exp", "status",
-                                            "score",  "margin",    "delta_vs_best", "params",     "hypothesis"};
-enum { N_COLUMNS = sizeof trial_columns / sizeof *trial_columns, MARGIN = 6 };
-
 static bool has_margins(const struct lineage_config *config)
 {
     return config && config->noise_std > 0;
 }
 
-/* Columns without the margins, if they are unknown. TSV never has them, so that a script finds every column at its place. */
-struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out, const struct lineage_config *config)
+/*
+ * The most important columns are those that identify a trial and show how it ended, then the reason; time and specialist are shown only
+ * if there is room. The margins are left out if they are unknown. TSV never has them, so that a script finds every column at its place.
+ */
+static const char *columns_of(bool margins, bool narrow)
 {
-    const char *columns[N_COLUMNS];
-    size_t n = 0;
-    for (size_t i = 0; i < N_COLUMNS; i++)
-        if (i != MARGIN || (format == CLI_TABLE && has_margins(config)))
-            columns[n++] = trial_columns[i];
-    return cli_list_new(format, out, n, columns);
+#define COLUMNS(status, margin)                                                                                                  \
+    "exp_id=id:1/12,timestamp=time:9,specialist:8/8,parent_exp=parent:7/8,status:2/" status ",score:3," margin                   \
+    "delta_vs_best=delta:5,params:6/12w,hypothesis:4/12%"
+    return margins ? (narrow ? COLUMNS("9", "margin:6,") : COLUMNS("12", "margin:6,"))
+                   : (narrow ? COLUMNS("9", "") : COLUMNS("12", ""));
+#undef COLUMNS
 }
 
-/* The most important columns are those that identify a trial and show how it ended, then the reason; time and
- * specialist are shown only if there is room. */
-static void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen, const struct lineage_config *config)
+struct cli_list *cli_trial_list_new(enum cli_format format, const struct lineage_config *config)
 {
-    size_t reason = screen->width * 3 / 10;
-    const struct cli_column_fit all[N_COLUMNS] = {
-        {.title = "id", .rank = 1, .least = 12},
-        {.title = "time", .rank = 9},
-        {.rank = 8, .least = 8},
-        {.title = "parent", .rank = 7, .least = 8},
-        {.rank = 2, .least = screen->width < 60 ? 9 : 12},
-        {.rank = 3},
-        {.rank = 6},
-        {.title = "delta", .rank = 5},
-        {.rank = 6, .least = 12, .words = true},
-        {.rank = 4, .least = reason < 12 ? 12 : reason},
-    };
-    struct cli_column_fit columns[N_COLUMNS];
-    size_t n = 0;
-    for (size_t i = 0; i < N_COLUMNS; i++)
-        if (i != MARGIN || has_margins(config))
-            columns[n++] = all[i];
-    cli_list_fit(list, screen, columns);
+    return cli_list_of(format, NULL, columns_of(format == CLI_TABLE && has_margins(config), false));
 }
 
 /* Texts are quoted as in notes, so that a cell can be pasted after --notes. */
@@ -220,10 +199,8 @@ static int print_list(struct lineage_cursor *cursor, const struct lineage_settin
     struct lineage_trial trial = {0};
     enum lineage_status status;
     const struct lineage_config *margins = format == CLI_TABLE ? lineage_cursor_config(cursor) : NULL;
-    struct cli_list *list = cli_trial_list_new(format, stdout, margins);
-    if (!list)
-        return cli_no_memory();
-    cli_trial_list_fit(list, screen, margins);
+    struct cli_list *list = cli_trial_list_new(format, margins);
+    cli_list_fit(list, screen, columns_of(has_margins(margins), screen->width < 60));
     while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && add_row(list, &trial, settings, margins))
         ;
     *n = cli_list_rows(list);

@@ -165,11 +165,8 @@ static void print_head(const struct trainer_recipe *recipe, const struct trainer
 
 int rollout_print(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
 {
-    static const char *const columns[] = {"turn", "policy", "tool", "log_prob", "gain", "advantage", "clip_scale"};
-    struct cli_list *list = cli_list_new(CLI_TABLE, stdout, 7, columns);
+    struct cli_list *list = cli_list_of(CLI_TABLE, NULL, "turn,policy,tool,log_prob,gain,advantage,clip_scale");
     struct step step;
-    if (!list)
-        return cli_no_memory();
     print_head(recipe, r);
     for (int32_t at = r->prompt; next_step(&step, r, at); at = step.until) {
         read_step(&step, &recipe->world, r);

@@ -2,7 +2,6 @@
 #include "report/picture.h"
 
 #include "report/html_escape.h"
-#include "report/picture.h"
 #include "output/show.h"
 
 enum { HEIGHT = 260, LEFT = 70, RIGHT = 20, TOP = 20, BOTTOM = 30, TICKS = 5, NAME_BYTES = 64 };
@@ -67,13 +66,10 @@ static void draw(const struct picture *p, const struct held *held)
 static void print_rows(const struct picture *p, const struct held *held)
 {
     char score[PICTURE_NUMBER], other[PICTURE_NUMBER], gap[PICTURE_NUMBER];
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table><thead><tr><th "
-          "scope=\"col\">trial</th><th scope=\"col\" class=\"n\">",
-          p->out);
-    html_text(p->out, p->model->metric, 40);
-    fputs("</th><th scope=\"col\" class=\"n\">", p->out);
-    html_text(p->out, held->name, 40);
-    fputs("</th><th scope=\"col\" class=\"n\">gap</th></tr></thead><tbody>\n", p->out);
+    html_print(p->out,
+               HTML_SCROLL "<table><thead><tr><th scope=\"col\">trial</th><th scope=\"col\" class=\"n\">%.40s</th><th "
+                           "scope=\"col\" class=\"n\">%.40s</th><th scope=\"col\" class=\"n\">gap</th></tr></thead><tbody>\n",
+               p->model->metric, held->name);
     for (size_t i = 0; i < p->model->n; i++) {
         if (isnan(held->value[i]))
             continue;

@@ -10,6 +10,8 @@
 #include <lineage/render.h>
 #include <lineage/text.h>
 
+#include "cli.h"
+
 /* Text and attributes in either kind of quotes use the same set of escapes, because two sets would sooner or later be
  * mixed up. */
 static void put_html(FILE *out, const char *text, size_t length)
@@ -91,6 +93,24 @@ void html_text(FILE *out, const char *text, size_t max)
 {
     if (text)
         html_bytes(out, text, strlen(text), max);
+}
+
+static void put_text(FILE *out, const char *text, int max)
+{
+    html_text(out, text, max < 0 ? 0 : (size_t)max);
+}
+
+void html_print_list(FILE *out, const char *format, va_list args)
+{
+    cli_print_with(out, put_text, format, args);
+}
+
+void html_print(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    html_print_list(out, format, args);
+    va_end(args);
 }
 
 void html_json_string(FILE *out, const char *text, size_t max)

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -16,6 +17,14 @@ void html_text(FILE *out, const char *text, size_t max);
 
 /* Like html_text, for bytes that are not NUL-terminated. */
 void html_bytes(FILE *out, const char *text, size_t length, size_t max);
+
+/* Prints like printf (cli_print says which kinds there are), but each text as html_text does; its precision is max. */
+void html_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void html_print_list(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* The begin of a part that is wider than a narrow window, the latter without the end of its tag. */
+#define HTML_SCROLL_ROLE " tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\""
+#define HTML_SCROLL "<div class=\"scroll\"" HTML_SCROLL_ROLE ">"
 
 /* Prints a JSON string with its quotes that may be inside a script element: < > & are written as \u00XX. */
 void html_json_string(FILE *out, const char *text, size_t max);

@@ -34,10 +34,8 @@ static void print_head(FILE *out, const struct model *models, size_t n, const st
             "<link rel=\"icon\" href=\"data:,\">\n<title>",
             report_page_css_hash, report_picture_css_hash, report_page_js_hash, options->live ? " 'sha256-" : "",
             options->live ? report_live_js_hash : "", options->live ? "'; connect-src 'self'" : "");
-    for (size_t i = 0; i < n; i++) {
-        fputs(i ? ", " : "", out);
-        html_text(out, models[i].name, 60);
-    }
+    for (size_t i = 0; i < n; i++)
+        html_print(out, i ? ", %.60s" : "%.60s", models[i].name);
     fprintf(out, " · lineage report</title>\n<style>%s</style>\n<style>%s</style></head>\n<body>\n", report_page_css,
             report_picture_css);
 }
@@ -113,9 +111,7 @@ static const char *heading_of(const struct model *model, const struct picture_ki
 
 static void print_nav(const struct picture *p)
 {
-    fputs("<nav aria-label=\"Parts of ", p->out);
-    html_text(p->out, p->model->name, 60);
-    fputs("\">", p->out);
+    html_print(p->out, "<nav aria-label=\"Parts of %.60s\">", p->model->name);
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
         if (is_shown(p->model, kind))
             fprintf(p->out, "<a href=\"#s%zu-%s\">%s</a>", p->store, kind->name, heading_of(p->model, kind));
@@ -137,8 +133,7 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
     struct picture narrow = *p;
     narrow.narrow = true;
     if (scrolls)
-        fprintf(p->out, "<div class=\"scroll%s\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">",
-                kind->reflows ? " in-wide" : "");
+        fprintf(p->out, "<div class=\"scroll%s\"" HTML_SCROLL_ROLE ">", kind->reflows ? " in-wide" : "");
     kind->print(p);
     fputs(scrolls ? "</div>" : "", p->out);
     if (kind->reflows) {
@@ -169,14 +164,10 @@ static void print_row(const struct picture *p, size_t i)
         signed_text(gain, trial->score.value - trial->before.value, 3);
     fputs("<tr><td>", out);
     picture_trial_link(p, i);
-    fputs("</td><td>", out);
-    html_text(out, trial->specialist, 40);
-    fprintf(out, "</td><td><span class=\"tag %s\">%s</span></td><td class=\"n\">", outcome_class(trial->label),
-            label_words(trial->label));
+    html_print(out, "</td><td>%.40s</td><td><span class=\"tag %s\">%s</span></td><td class=\"n\">", trial->specialist,
+               outcome_class(trial->label), label_words(trial->label));
     print_score(out, trial);
-    fprintf(out, "</td><td class=\"n\">%s</td><td class=\"h\">", gain);
-    html_text(out, trial->hypothesis, 400);
-    fputs("</td></tr>\n", out);
+    html_print(out, "</td><td class=\"n\">%s</td><td class=\"h\">%.400s</td></tr>\n", gain, trial->hypothesis);
 }
 
 /* Without a script, the table lists the trials that the page has in full, and each id leads to its trial. The script
@@ -188,12 +179,11 @@ static void print_table(const struct picture *p, size_t n)
     if (n < p->model->n)
         fprintf(p->out, " %zu of %zu: the chain to the best one, the leaders and the newest; lineage query lists all.", n,
                 p->model->n);
-    fputs("</p><div class=\"filters\"></div><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table "
-          "class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
-          "<th scope=\"col\">specialist</th><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">",
-          p->out);
-    html_text(p->out, p->model->metric, 40);
-    fputs("</th><th scope=\"col\" class=\"n\">change</th><th scope=\"col\">hypothesis</th></tr></thead><tbody>\n", p->out);
+    html_print(p->out,
+               "</p><div class=\"filters\"></div>" HTML_SCROLL "<table class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
+               "<th scope=\"col\">specialist</th><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">%.40s</th><th "
+               "scope=\"col\" class=\"n\">change</th><th scope=\"col\">hypothesis</th></tr></thead><tbody>\n",
+               p->model->metric);
     for (size_t i = p->model->n; i-- > 0;)
         if (p->cards[i])
             print_row(p, i);
@@ -220,13 +210,8 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
     fprintf(out, "<%s class=\"store\" data-s=\"%zu\"", several ? "section" : "div", which);
     if (several)
         fprintf(out, " aria-labelledby=\"s%zu\"", which);
-    fprintf(out, "><header><h1 id=\"s%zu\">", which);
-    html_text(out, model->name, 120);
-    fputs("</h1><p class=\"sub\">", out);
-    html_text(out, model->dir, 300);
-    fputs(" · ", out);
-    html_text(out, model->metric, 60);
-    fprintf(out, ", %s is better</p>\n", model->direction == LINEAGE_HIGHER ? "higher" : "lower");
+    html_print(out, "><header><h1 id=\"s%zu\">%.120s</h1><p class=\"sub\">%.300s · %.60s, %s is better</p>\n", which, model->name,
+               model->dir, model->metric, model->direction == LINEAGE_HIGHER ? "higher" : "lower");
     print_tiles(&p);
     print_nav(&p);
     fprintf(out, "</header>\n<%s>\n", several ? "div class=\"main\"" : "main");
@@ -252,12 +237,9 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
 static void print_overview(FILE *out, const struct model *models, size_t n)
 {
     char text[PICTURE_NUMBER];
-    fputs("<main class=\"all\"><header><h1>Stores side by side</h1></header><div class=\"main\"><div class=\"scroll\" "
-          "tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">",
-          out);
+    fputs("<main class=\"all\"><header><h1>Stores side by side</h1></header><div class=\"main\">" HTML_SCROLL, out);
     picture_stores(out, models, n);
-    fputs("</div><div class=\"scroll\" tabindex=\"0\" role=\"group\" "
-          "aria-label=\"Scrollable\"><table><thead><tr><th>store</th><th>score</th><th class=\"n\">trials</th><th "
+    fputs("</div>" HTML_SCROLL "<table><thead><tr><th>store</th><th>score</th><th class=\"n\">trials</th><th "
           "class=\"n\">kept</th>"
           "<th class=\"n\">failed</th><th class=\"n\">best</th><th>best trial</th><th>newest</th></tr></thead><tbody>\n",
           out);
@@ -266,21 +248,13 @@ static void print_overview(FILE *out, const struct model *models, size_t n)
         size_t failed = 0;
         for (size_t j = 0; j < m->n; j++)
             failed += strcmp(outcome_class(m->trials[j].label), "fail") == 0;
-        fprintf(out, "<tr><td><a href=\"#s%zu\">", i);
-        html_text(out, m->name, 60);
-        fputs("</a></td><td>", out);
-        html_text(out, m->metric, 40);
-        fprintf(out,
-                ", %s</td><td class=\"n\">%zu</td><td class=\"n\">%" PRIu64
-                "</td><td class=\"n\">%zu</td><td class=\"n\">%s</td><td>",
-                m->direction == LINEAGE_HIGHER ? "higher" : "lower", m->n, m->summary->labels[LINEAGE_KEEP], failed,
-                m->best != MODEL_NONE ? score_text(text, &m->trials[m->best]) : "–");
-        html_text(out, m->best != MODEL_NONE ? m->trials[m->best].id : "", 40);
-        fputs(" ", out);
-        html_text(out, m->best != MODEL_NONE ? m->trials[m->best].specialist : "", 40);
-        fputs("</td><td>", out);
-        html_text(out, m->n ? m->trials[m->n - 1].timestamp : "", 20);
-        fputs("</td></tr>\n", out);
+        const struct model_trial *best = m->best != MODEL_NONE ? &m->trials[m->best] : NULL;
+        html_print(out,
+                   "<tr><td><a href=\"#s%zu\">%.60s</a></td><td>%.40s, %s</td><td class=\"n\">%zu</td><td class=\"n\">%" PRIu64
+                   "</td><td class=\"n\">%zu</td><td class=\"n\">%s</td><td>%.40s %.40s</td><td>%.20s</td></tr>\n",
+                   i, m->name, m->metric, m->direction == LINEAGE_HIGHER ? "higher" : "lower", m->n,
+                   m->summary->labels[LINEAGE_KEEP], failed, best ? score_text(text, best) : "–", best ? best->id : "",
+                   best ? best->specialist : "", m->n ? m->trials[m->n - 1].timestamp : "");
     }
     fputs("</tbody></table></div></div>\n", out);
 }

@@ -28,9 +28,8 @@ static void print_row(const struct picture *p, size_t i)
     fprintf(out, "<tr><td><span class=\"verdict v%d\">%s</span></td><td>", (int)trial->prediction.verdict,
             lineage_verdict_name(trial->prediction.verdict));
     picture_trial_link(p, i);
-    fputs("</td><td class=\"h\">", out);
-    html_text(out, *trial->hypothesis ? trial->hypothesis : "–", 400);
-    fprintf(out, "</td><td class=\"n\">%s</td>", signed_text(text, trial->prediction.expected, 4));
+    html_print(out, "</td><td class=\"h\">%.400s</td><td class=\"n\">%s</td>", *trial->hypothesis ? trial->hypothesis : "–",
+               signed_text(text, trial->prediction.expected, 4));
     happened_cell(out, &trial->prediction);
     fputs("</tr>\n", out);
 }
@@ -64,11 +63,10 @@ void hypotheses_print(const struct picture *p)
             "is excluded.%s</span></p>\n",
             counts[LINEAGE_SUPPORTED], counts[LINEAGE_REFUTED], counts[LINEAGE_INCONCLUSIVE],
             p->model->summary->margin > 0 ? "" : " Without a noise floor every verdict is inconclusive.");
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table "
-          "class=\"verdicts\"><thead><tr><th scope=\"col\">verdict</th><th scope=\"col\">trial</th>"
-          "<th scope=\"col\">hypothesis</th><th scope=\"col\" class=\"n\">expected</th><th scope=\"col\" "
-          "class=\"n\">measured</th></tr></thead>"
-          "<tbody>\n",
+    fputs(HTML_SCROLL "<table class=\"verdicts\"><thead><tr><th scope=\"col\">verdict</th><th scope=\"col\">trial</th>"
+                      "<th scope=\"col\">hypothesis</th><th scope=\"col\" class=\"n\">expected</th><th scope=\"col\" "
+                      "class=\"n\">measured</th></tr></thead>"
+                      "<tbody>\n",
           out);
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)
         shown += print_rows(p, order[k], k == 0 ? ROWS / 2 : ROWS - shown);

@@ -133,15 +133,8 @@ void picture_words(const struct picture *p, double x, double y, const char *clas
     va_list args;
     fprintf(p->out, "<text class=\"%s\" x=\"%.4g\" y=\"%.5g\">", class, x, y);
     va_start(args, format);
-    vfprintf(p->out, format, args);
+    html_print_list(p->out, format, args);
     va_end(args);
-    fputs("</text>", p->out);
-}
-
-void picture_cell(const struct picture *p, double x, double y, const char *class, const char *text, size_t max)
-{
-    fprintf(p->out, "<text class=\"%s\" x=\"%.4g\" y=\"%.5g\">", class, x, y);
-    html_text(p->out, text, max);
     fputs("</text>", p->out);
 }
 
@@ -199,7 +192,7 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
         picture_line(p, left, y, right, y, "grid");
         picture_words(p, left - 8, y + 4, "tick end", "%s", lineage_mean_text(text, value, scale->step));
     }
-    picture_cell(p, 4, fmin(scale->from, scale->to) - 14, "axis", name, 40);
+    picture_words(p, 4, fmin(scale->from, scale->to) - 14, "axis", "%.40s", name);
 }
 
 bool score_range(const struct model *model, size_t first, double *low, double *high)
@@ -232,8 +225,7 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
 void trial_title(FILE *out, const struct model *model, const struct model_trial *trial)
 {
     char score[PICTURE_NUMBER], gain[PICTURE_NUMBER];
-    html_text(out, trial->id, 40);
-    fprintf(out, " · %s", label_words(trial->label));
+    html_print(out, "%.40s · %s", trial->id, label_words(trial->label));
     if (trial->score.present)
         fprintf(out, " · %s", score_text(score, trial));
     else if (*trial->odd)
@@ -242,10 +234,8 @@ void trial_title(FILE *out, const struct model *model, const struct model_trial 
         fprintf(out, " ± %s", number_text(score, trial->margin.value, 2));
     if (trial->score.present && trial->before.present)
         fprintf(out, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 3));
-    if (*trial->hypothesis) {
-        fputs(" · ", out);
-        html_text(out, trial->hypothesis, 140);
-    }
+    if (*trial->hypothesis)
+        html_print(out, " · %.140s", trial->hypothesis);
     (void)model;
 }
 
@@ -257,11 +247,10 @@ void picture_trial_link(const struct picture *p, size_t i)
         return;
     }
     if (p->cards && p->cards[i])
-        fprintf(p->out, "<a href=\"#s%zu-t%zu\" data-t=\"%zu\">", p->store, i, i);
+        fprintf(p->out, "<a href=\"#s%zu-t%zu\"", p->store, i);
     else
-        fprintf(p->out, "<a href=\"#s%zu-trials\" data-t=\"%zu\">", p->store, i);
-    html_text(p->out, p->model->trials[i].id, 40);
-    fputs("</a>", p->out);
+        fprintf(p->out, "<a href=\"#s%zu-trials\"", p->store);
+    html_print(p->out, " data-t=\"%zu\">%.40s</a>", i, p->model->trials[i].id);
 }
 
 /* ---- writes the marks of trials in a picture, and their density where a class has too many of them; see

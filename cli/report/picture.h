@@ -66,11 +66,9 @@ void picture_begin(const struct picture *p, const char *name, double width, doub
                    const char *description, ...) __attribute__((format(printf, 6, 7)));
 void picture_end(const struct picture *p);
 
-/* Prints a text of the program at a position; class may contain several classes. */
+/* Prints a text at a position, as html_print does; class may contain several classes. */
 void picture_words(const struct picture *p, double x, double y, const char *class, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* Prints a cell of a row at a position, shortened to max code points. */
-void picture_cell(const struct picture *p, double x, double y, const char *class, const char *text, size_t max);
 
 void picture_line(const struct picture *p, double x0, double y0, double x1, double y1, const char *class);
 

@@ -119,22 +119,16 @@ static void draw_cell(const struct grid *g, size_t ix, size_t iy, double width)
             fprintf(out, " ×%zu", cell->failed);
         fputs("</text>", out);
     }
-    fputs("<title>", out);
-    html_text(out, g->x->name, 40);
-    putc(' ', out);
+    html_print(out, "<title>%.40s ", g->x->name);
     edge_text(out, g->x, g->x_edge, g->nx, ix);
-    fputs(", ", out);
-    html_text(out, g->y->name, 40);
-    putc(' ', out);
+    html_print(out, ", %.40s ", g->y->name);
     edge_text(out, g->y, g->y_edge, g->ny, iy);
     if (cell->n)
         fprintf(out, ": %zu trial%s, %zu failed", cell->n, cell->n == 1 ? "" : "s", cell->failed);
     else
         fputs(": not tried", out);
-    if (cell->best != MODEL_NONE) {
-        fputs(", best ", out);
-        html_text(out, g->p->model->trials[cell->best].id, 40);
-    }
+    if (cell->best != MODEL_NONE)
+        html_print(out, ", best %.40s", g->p->model->trials[cell->best].id);
     fputs("</title></g>\n", out);
 }
 
@@ -152,8 +146,8 @@ static void draw_edges(const struct grid *g, double width)
         edge_text(out, g->y, g->y_edge, g->ny, i);
         fputs("</text>", out);
     }
-    picture_cell(g->p, LEFT - 8, TOP - 12, "axis end", g->y->name, 24);
-    picture_cell(g->p, LEFT + (double)g->nx * width, TOP + (double)g->ny * CELL_H + 34, "axis end", g->x->name, 40);
+    picture_words(g->p, LEFT - 8, TOP - 12, "axis end", "%.24s", g->y->name);
+    picture_words(g->p, LEFT + (double)g->nx * width, TOP + (double)g->ny * CELL_H + 34, "axis end", "%.40s", g->x->name);
 }
 
 /* Prints one pair of parameters; x and y are indices into model->axes. */
@@ -201,11 +195,9 @@ static bool coverage_first_pair(const struct model *model, size_t *x, size_t *y)
 /* Each pair is a figure of its own, and the script shows one at a time. */
 static void page_pair(const struct picture *p, size_t x, size_t y, bool first)
 {
-    fprintf(p->out, "<figure class=\"pair%s\" data-x=\"%zu\" data-y=\"%zu\"><figcaption>", first ? " shown" : "", x, y);
-    html_text(p->out, p->model->axes[x].name, 60);
-    fputs(" × ", p->out);
-    html_text(p->out, p->model->axes[y].name, 60);
-    fputs("</figcaption><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\">", p->out);
+    html_print(p->out,
+               "<figure class=\"pair%s\" data-x=\"%zu\" data-y=\"%zu\"><figcaption>%.60s × %.60s</figcaption>" HTML_SCROLL,
+               first ? " shown" : "", x, y, p->model->axes[x].name, p->model->axes[y].name);
     picture_pair(p, x, y);
     fputs("</div></figure>\n", p->out);
 }

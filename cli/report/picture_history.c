@@ -180,9 +180,8 @@ static void x_axis(const struct plot *plot, double y)
     const struct model *model = plot->p->model;
     size_t step = plot->n / (size_t)((plot->right - plot->left) / 110) + 1;
     for (size_t i = 0; i < plot->n; i += step) {
-        fprintf(plot->p->out, "<text class=\"tick mid\" x=\"%.5g\" y=\"%.5g\">", x_of(plot, plot->first + i), y);
-        html_text(plot->p->out, model->trials[plot->first + i].id, 10);
-        fputs("</text>", plot->p->out);
+        html_print(plot->p->out, "<text class=\"tick mid\" x=\"%.5g\" y=\"%.5g\">%.10s</text>", x_of(plot, plot->first + i), y,
+                   model->trials[plot->first + i].id);
     }
 }
 
@@ -200,8 +199,8 @@ static void name_bests(const struct plot *plot)
         if (x > free_from - 46)
             continue;
         free_from = x;
-        picture_cell(plot->p, x, scale_at(&plot->y, trial->score.value) + (model->direction == LINEAGE_HIGHER ? -9 : 18),
-                     i == model->best ? "name mid strong" : "name mid", trial->id, 10);
+        picture_words(plot->p, x, scale_at(&plot->y, trial->score.value) + (model->direction == LINEAGE_HIGHER ? -9 : 18),
+                      i == model->best ? "name mid strong" : "name mid", "%.10s", trial->id);
     }
 }
 
@@ -306,9 +305,7 @@ static struct night count_night(const struct model *model)
 
 static void link_trial(const struct picture *p, size_t i)
 {
-    fprintf(p->out, "<a href=\"#s%zu-t%zu\" data-t=\"%zu\">", p->store, i, i);
-    html_text(p->out, p->model->trials[i].id, 40);
-    fputs("</a>", p->out);
+    html_print(p->out, "<a href=\"#s%zu-t%zu\" data-t=\"%zu\">%.40s</a>", p->store, i, i, p->model->trials[i].id);
 }
 
 /* Prints an ISO date as "2026-05-07 22:14" and any other cell unchanged. */
@@ -351,10 +348,9 @@ static void first_sentence(const struct picture *p, const struct night *night)
     const struct model_trial *best = model->best == MODEL_NONE ? NULL : &model->trials[model->best];
     struct lineage_number before = model->trials[model->night].before;
     char a[PICTURE_NUMBER], b[PICTURE_NUMBER], c[PICTURE_NUMBER];
-    if (model->since) {
-        fprintf(p->out, "%zu trial%s ran since ", night->n, night->n == 1 ? "" : "s");
-        html_text(p->out, model->since, 40);
-    } else
+    if (model->since)
+        html_print(p->out, "%zu trial%s ran since %.40s", night->n, night->n == 1 ? "" : "s", model->since);
+    else
         fprintf(p->out, "The last night ran %zu trial%s", night->n, night->n == 1 ? "" : "s");
     when(p);
     if (model->best == MODEL_NONE)
@@ -424,10 +420,7 @@ void morning_sentences(const struct picture *p)
     fputs("<p class=\"lead\">", p->out);
     first_sentence(p, &night);
     second_sentence(p, &night);
-    if (*p->model->summary->stopped) {
-        fputs(" ", p->out);
-        html_text(p->out, p->model->summary->stopped, 600);
-        fputs(".", p->out);
-    }
+    if (*p->model->summary->stopped)
+        html_print(p->out, " %.600s.", p->model->summary->stopped);
     fputs("</p>\n", p->out);
 }

@@ -111,7 +111,7 @@ static void draw_axes(const struct chart *c)
     double left = c->x + PLOT_LEFT - 8, right = c->x + CELL_WIDTH - 16;
     for (size_t i = 0; !c->numbers && i < c->n_lines; i++) {
         picture_line(c->p, left, line_y(c, i), right, line_y(c, i), "grid");
-        picture_cell(c->p, left - 6, line_y(c, i) + 4, "tick end", c->lines[i], 8);
+        picture_words(c->p, left - 6, line_y(c, i) + 4, "tick end", "%.8s", c->lines[i]);
     }
     for (int end = 0; c->numbers && end < (c->high > c->low ? 2 : 1); end++) {
         double value = end ? c->high : c->low, y = number_y(c, value);
@@ -128,7 +128,7 @@ static void draw_name(const struct chart *c)
     const struct lineage_knob *k = c->knob;
     char in_words[160] = "";
     size_t n = 0;
-    picture_cell(c->p, c->x + 8, c->y + 14, "strong", k->name, 40);
+    picture_words(c->p, c->x + 8, c->y + 14, "strong", "%.40s", k->name);
     if (k->up)
         n = (size_t)snprintf(in_words, sizeof in_words, "raised: %zu of %zu kept", k->up_kept, k->up);
     if (k->down)
@@ -194,19 +194,15 @@ void knobs_table(const struct picture *p)
     size_t n = shown_knobs(p->model, &(size_t){0});
     if (!n)
         return;
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><table><thead><tr><th "
-          "scope=\"col\">setting</th><th scope=\"col\">in force for the best</th><th scope=\"col\">set by</th>"
-          "<th scope=\"col\" class=\"n\">tries</th><th scope=\"col\" class=\"n\">kept when raised</th>"
-          "<th scope=\"col\" class=\"n\">kept when lowered</th></tr></thead><tbody>\n",
+    fputs(HTML_SCROLL "<table><thead><tr><th scope=\"col\">setting</th><th scope=\"col\">in force for the best</th><th "
+                      "scope=\"col\">set by</th>"
+                      "<th scope=\"col\" class=\"n\">tries</th><th scope=\"col\" class=\"n\">kept when raised</th>"
+                      "<th scope=\"col\" class=\"n\">kept when lowered</th></tr></thead><tbody>\n",
           out);
     for (size_t i = 0; i < n; i++) {
         const struct lineage_knob *k = &p->model->knobs.items[i];
         size_t set_by = k->set_by == SIZE_MAX ? MODEL_NONE : p->model->of_idea[k->set_by];
-        fputs("<tr><th scope=\"row\">", out);
-        html_text(out, k->name, 60);
-        fputs("</th><td>", out);
-        html_text(out, k->value ? k->value : "not known", 60);
-        fputs("</td><td>", out);
+        html_print(out, "<tr><th scope=\"row\">%.60s</th><td>%.60s</td><td>", k->name, k->value ? k->value : "not known");
         picture_trial_link(p, set_by);
         fprintf(out, "</td><td class=\"n\">%zu</td><td class=\"n\">%zu of %zu</td><td class=\"n\">%zu of %zu</td></tr>\n", k->n,
                 k->up_kept, k->up, k->down_kept, k->down);

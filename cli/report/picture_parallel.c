@@ -91,9 +91,9 @@ static void draw_axis(const struct parallel *c, size_t axis)
     const struct model_axis *a = &c->p->model->axes[axis];
     char text[PICTURE_NUMBER];
     double x = x_of(c, axis);
-    picture_cell(c->p, x, axis % 2 ? TOP - 40 : TOP - 24, "axis mid", a->name, c->p->narrow ? 14 : 22);
+    picture_words(c->p, x, axis % 2 ? TOP - 40 : TOP - 24, "axis mid", "%.*s", c->p->narrow ? 14 : 22, a->name);
     for (size_t w = 0; a->words && w < a->n_distinct; w++)
-        picture_cell(c->p, x + 6, FOOT - (FOOT - TOP) * axis_place(a, (double)w) + 4, "tick halo", a->words[w], 14);
+        picture_words(c->p, x + 6, FOOT - (FOOT - TOP) * axis_place(a, (double)w) + 4, "tick halo", "%.14s", a->words[w]);
     if (!a->words) {
         picture_words(c->p, x, TOP - 8, "tick mid halo", "%s", number_text(text, a->high, 4));
         picture_words(c->p, x, FOOT + 16, "tick mid halo", "%s", number_text(text, a->low, 4));
@@ -110,7 +110,8 @@ static void draw_axis(const struct parallel *c, size_t axis)
 static void draw_score_axis(const struct parallel *c)
 {
     char text[PICTURE_NUMBER];
-    picture_cell(c->p, c->right, TOP - (c->n % 2 ? 40 : 24), "axis mid strong", c->p->model->metric, c->p->narrow ? 14 : 22);
+    picture_words(c->p, c->right, TOP - (c->n % 2 ? 40 : 24), "axis mid strong", "%.*s", c->p->narrow ? 14 : 22,
+                  c->p->model->metric);
     for (double value = c->score.low; value < c->score.high + c->score.step / 2 && c->score.step > 0; value += c->score.step)
         picture_words(c->p, c->right + 6, scale_at(&c->score, value) + 4, "tick", "%s",
                       lineage_mean_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, c->score.step));

@@ -65,7 +65,7 @@ void picture_calibration(const struct picture *p)
     for (size_t i = 0; i < sum->n_calibration; i++) {
         const struct lineage_report_calibration *c = &sum->calibration[i];
         double y = TOP + (double)i * f.row + 12, from = scale_at(&x, c->expected), to = scale_at(&x, c->happened);
-        picture_cell(p, f.names - 12, y + 4, "row end", *c->specialist ? c->specialist : "(none)", f.name_max);
+        picture_words(p, f.names - 12, y + 4, "row end", "%.*s", (int)f.name_max, *c->specialist ? c->specialist : "(none)");
         picture_line(p, from, y, to, y, "span");
         fprintf(p->out,
                 "<circle class=\"expected\" cx=\"%.5g\" cy=\"%.5g\" r=\"5\"/><path class=\"dot keep\" d=\"M%.5g %.5gh0\"/>", from,
@@ -172,14 +172,10 @@ static void draw_failure(const struct picture *p, const struct lineage_report_fa
         picture_words(p, p->narrow ? x : 142, y + 11 + LINE, "small quiet", "reasons: the newest %" PRIu64, f->looked_at);
         line += p->narrow ? LINE : 0;
     }
-    for (size_t r = 0; r < shown_reasons(f); r++) {
-        fprintf(out, "<text class=\"row quiet\" x=\"%.4g\" y=\"%.5g\">%" PRIu64 " × ", x, line + (double)r * LINE,
-                f->reasons[r].n);
-        html_text(out, *f->reasons[r].text ? f->reasons[r].text : "(notes say nothing)", p->narrow ? 36 : 76);
-        fputs(" (", out);
-        html_text(out, f->reasons[r].exp_id, 14);
-        fputs(")</text>", out);
-    }
+    for (size_t r = 0; r < shown_reasons(f); r++)
+        picture_words(p, x, line + (double)r * LINE, "row quiet", "%" PRIu64 " × %.*s (%.14s)", f->reasons[r].n,
+                      p->narrow ? 36 : 76, *f->reasons[r].text ? f->reasons[r].text : "(notes say nothing)",
+                      f->reasons[r].exp_id);
 }
 
 void picture_failures(const struct picture *p)
@@ -224,7 +220,7 @@ static void draw_share(const struct picture *p, const struct ranked *r, const st
 {
     const struct frame f = frame_of(p);
     char share[PICTURE_NUMBER];
-    picture_cell(p, f.names - 12, y + 4, "row end", r->axis->name, f.name_max);
+    picture_words(p, f.names - 12, y + 4, "row end", "%.*s", (int)f.name_max, r->axis->name);
     if (!r->importance.share.present) {
         picture_words(p, f.names + 6, y + 4, "row quiet", "n = %zu: too few trials", r->importance.n);
         return;
@@ -298,7 +294,7 @@ static void draw_variant(const struct picture *p, const struct lineage_variant *
 {
     const struct frame f = frame_of(p);
     char d[PICTURE_NUMBER], holm[PICTURE_NUMBER];
-    picture_cell(p, f.names - 12, y + 4, "row end", *v->name ? v->name : "(none)", f.name_max);
+    picture_words(p, f.names - 12, y + 4, "row end", "%.*s", (int)f.name_max, *v->name ? v->name : "(none)");
     if (!v->difference.present) {
         picture_words(p, f.words_x, y + f.words_y, "row quiet", "no common seed");
         return;
@@ -327,18 +323,15 @@ static void draw_against(const struct picture *p, double foot)
     const struct lineage_comparison *c = &p->model->comparison;
     size_t shown = p->narrow ? 3 : 6;
     FILE *out = p->out;
-    fputs("<text class=\"axis\" x=\"20\" y=\"14\">against ", out);
-    html_text(out, *c->variants[0].name ? c->variants[0].name : "(none)", p->narrow ? 20 : 40);
-    fprintf(out, " (%zu seeds)", c->variants[0].n_seeds);
+    html_print(out, "<text class=\"axis\" x=\"20\" y=\"14\">against %.*s (%zu seeds)", p->narrow ? 20 : 40,
+               *c->variants[0].name ? c->variants[0].name : "(none)", c->variants[0].n_seeds);
     if (c->n_confounded) {
         if (p->narrow)
             fprintf(out, "</text><text class=\"axis\" x=\"20\" y=\"%.5g\">they also differ in ", foot + 54);
         else
             fputs("; the variants also differ in ", out);
-        for (size_t i = 0; i < c->n_confounded && i < shown; i++) {
-            fputs(i ? ", " : "", out);
-            html_text(out, c->confounded[i], p->narrow ? 11 : 30);
-        }
+        for (size_t i = 0; i < c->n_confounded && i < shown; i++)
+            html_print(out, i ? ", %.*s" : "%.*s", p->narrow ? 11 : 30, c->confounded[i]);
         fputs(c->n_confounded > shown ? " …" : "", out);
     }
     fputs("</text>", out);
@@ -419,7 +412,7 @@ void picture_stores(FILE *out, const struct model *models, size_t n)
         store_line(out, &models[i], i, &x, &y);
         double at = 372 + (double)(i * 18);
         fprintf(out, "<path class=\"best style%zu\" d=\"M78 %gh40\"/>", i % 6, at - 4);
-        picture_cell(&p, 126, at, "row", models[i].name, 60);
+        picture_words(&p, 126, at, "row", "%.60s", models[i].name);
     }
     picture_end(&p);
 }

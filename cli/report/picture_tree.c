@@ -363,12 +363,10 @@ static void draw_arcs(const struct tree *t)
     for (size_t k = 0; k < t->n_arcs; k++) {
         double a = t->place[t->arcs[k].from].y, b = t->place[t->arcs[k].to].y;
         double out = fmin(GUTTER - 4, 6 + 2.4 * sqrt(fabs(a - b))) * 4 / 3;
-        fprintf(t->p->out, "<path class=\"cite\" d=\"M%.5g %.6gC%.5g %.6g %.5g %.6g %.5g %.6g\"><title>", x, a, x - out, a,
-                x - out, b, x, b);
-        html_text(t->p->out, t->p->model->trials[t->arcs[k].from].id, 40);
-        fputs(" cites ", t->p->out);
-        html_text(t->p->out, t->p->model->trials[t->arcs[k].to].id, 40);
-        fputs("</title></path>\n", t->p->out);
+        html_print(
+            t->p->out,
+            "<path class=\"cite\" d=\"M%.5g %.6gC%.5g %.6g %.5g %.6g %.5g %.6g\"><title>%.40s cites %.40s</title></path>\n", x, a,
+            x - out, a, x - out, b, x, b, t->p->model->trials[t->arcs[k].from].id, t->p->model->trials[t->arcs[k].to].id);
     }
 }
 
@@ -393,13 +391,12 @@ static void draw_names(const struct tree *t)
         if (trial->score.present && trial->before.present)
             used += (size_t)snprintf(words + used, sizeof words - used, " (%s)",
                                      signed_text(gain, trial->score.value - trial->before.value, 2));
-        fprintf(t->p->out, "<text class=\"row%s\" x=\"%.5g\" y=\"%.6g\" data-n=\"%zu\"><tspan class=\"id\">",
-                trial->on_chain ? " strong" : "", x, y, i);
-        html_text(t->p->out, trial->id, 14);
-        fprintf(t->p->out, "</tspan>%s  <tspan class=\"quiet\">", words);
         used += 3 + strnlen(trial->id, 14);
-        html_text(t->p->out, trial->hypothesis, room_for_text(t, i, x, used));
-        fputs("</tspan></text>\n", t->p->out);
+        html_print(t->p->out,
+                   "<text class=\"row%s\" x=\"%.5g\" y=\"%.6g\" data-n=\"%zu\"><tspan class=\"id\">%.14s</tspan>%s  <tspan "
+                   "class=\"quiet\">%.*s</tspan></text>\n",
+                   trial->on_chain ? " strong" : "", x, y, i, trial->id, words, (int)room_for_text(t, i, x, used),
+                   trial->hypothesis);
     }
 }
 

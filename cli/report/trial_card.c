@@ -73,13 +73,10 @@ static void changes_part(const struct picture *p, size_t trial)
           "<th scope=\"col\" class=\"n\">to</th><th scope=\"col\">source</th></tr></thead><tbody>",
           out);
     for (size_t i = 0; i < CHANGES_SHOWN && lineage_ideas_change_at(&change, p->model->ideas, trial, i); i++) {
-        fputs("<tr class=\"changed\"><th scope=\"row\">", out);
-        html_text(out, change.name, 60);
-        fputs("</th><td class=\"n\">", out);
-        html_text(out, change.from ? change.from : "–", 60);
-        fputs("</td><td class=\"n\">", out);
-        html_text(out, change.to, 60);
-        fprintf(out, "</td><td>%s</td></tr>", lineage_change_source_name(change.source));
+        html_print(out,
+                   "<tr class=\"changed\"><th scope=\"row\">%.60s</th><td class=\"n\">%.60s</td><td class=\"n\">%.60s</td>"
+                   "<td>%s</td></tr>",
+                   change.name, change.from ? change.from : "–", change.to, lineage_change_source_name(change.source));
     }
     fputs("</tbody></table>", out);
     if (idea->n_changes > CHANGES_SHOWN)
@@ -124,15 +121,15 @@ static bool same_value(const struct lineage_param *a, const struct lineage_param
     return a->text ? strcmp(a->text, b->text) == 0 : a->value == b->value;
 }
 
-static void put_value(FILE *out, const struct lineage_param *param)
+static const char *value_of(char text[LINEAGE_NUMBER_MAX], const struct lineage_param *param)
+{
+    return !param ? "not set" : param->text ? param->text : lineage_number_format(text, param->value);
+}
+
+static void put_setting(FILE *out, const struct lineage_param *param)
 {
     char text[LINEAGE_NUMBER_MAX];
-    if (!param)
-        fputs("not set", out);
-    else if (param->text)
-        html_text(out, param->text, 80);
-    else
-        fputs(lineage_number_format(text, param->value), out);
+    html_print(out, "%.60s=%.80s", param->name, value_of(text, param));
 }
 
 static void param_row(FILE *out, bool first, const char *name, const struct lineage_param *now,
@@ -142,13 +139,9 @@ static void param_row(FILE *out, bool first, const char *name, const struct line
                   "<th class=\"n\">parent</th></tr></thead><tbody>"
                 : "",
           out);
-    fputs("<tr class=\"changed\"><th scope=\"row\">", out);
-    html_text(out, name, 60);
-    fputs("</th><td class=\"n\">", out);
-    put_value(out, now);
-    fputs("</td><td class=\"n\">", out);
-    put_value(out, before);
-    fputs("</td></tr>", out);
+    char a[LINEAGE_NUMBER_MAX], b[LINEAGE_NUMBER_MAX];
+    html_print(out, "<tr class=\"changed\"><th scope=\"row\">%.60s</th><td class=\"n\">%.80s</td><td class=\"n\">%.80s</td></tr>",
+               name, value_of(a, now), value_of(b, before));
 }
 
 /* Whether the table of changes shows the parameter. */
@@ -186,9 +179,7 @@ static void params_part(const struct picture *p, const struct model_trial *trial
         if (parent && !same_value(&trial->params[i], param_of(parent, trial->params[i].name)))
             continue;
         fputs(rest ? ", " : parent ? "<p class=\"how\">Same as the parent: " : "<p class=\"how\">Parameters: ", out);
-        html_text(out, trial->params[i].name, 60);
-        putc('=', out);
-        put_value(out, &trial->params[i]);
+        put_setting(out, &trial->params[i]);
         rest = true;
     }
     fputs(rest ? "</p>" : "", out);
@@ -199,9 +190,7 @@ static void metrics_part(FILE *out, const struct model_trial *trial)
 {
     for (size_t i = 0; i < trial->n_metrics; i++) {
         fputs(i ? ", " : "<p class=\"how\">Measured: ", out);
-        html_text(out, trial->metrics[i].name, 60);
-        putc('=', out);
-        put_value(out, &trial->metrics[i]);
+        put_setting(out, &trial->metrics[i]);
     }
     fputs(trial->n_metrics ? "</p>" : "", out);
 }
@@ -281,13 +270,11 @@ static void draw_curve(const struct picture *p, const struct curve *c)
     double first = c->step[0], span = c->step[c->n - 1] > first ? c->step[c->n - 1] - first : 1;
     /* 120 points are all that the width can show; runs of 10,000 steps would make a page of megabytes. */
     size_t every = (c->n + POINTS - 1) / POINTS;
-    fprintf(p->out,
-            "<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\" data-first=\"%.9g\" data-last=\"%.9g\" data-low=\"%.9g\" "
-            "data-high=\"%.9g\"><title>",
-            first, c->step[c->n - 1], y.low, y.high);
-    html_text(p->out, c->key, 60);
-    fprintf(p->out, ": %zu steps, last %s</title>", c->n, number_text(a, c->value[c->n - 1], 4));
-    picture_cell(p, 4, 11, "axis", c->key, 20);
+    html_print(p->out,
+               "<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\" data-first=\"%.9g\" data-last=\"%.9g\" data-low=\"%.9g\" "
+               "data-high=\"%.9g\"><title>%.60s: %zu steps, last %s</title>",
+               first, c->step[c->n - 1], y.low, y.high, c->key, c->n, number_text(a, c->value[c->n - 1], 4));
+    picture_words(p, 4, 11, "axis", "%.20s", c->key);
     picture_words(p, 186, 11, "row end strong", "%s", number_text(a, c->value[c->n - 1], 4));
     picture_line(p, 4, 66, 186, 66, "grid");
     fputs("<path class=\"curve\" d=\"", p->out);
@@ -342,7 +329,7 @@ static void gains_part(const struct picture *p, const struct model_trial *trial)
     }
     struct scale y = {low, high > low ? high : low + 1, 86, 26, 1};
     fprintf(p->out,
-            "<h3>Information gain by turn</h3><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\"><svg "
+            "<h3>Information gain by turn</h3>" HTML_SCROLL "<svg "
             "class=\"pic gains\" viewBox=\"0 0 %d 112\" width=\"%d\" role=\"img\"><title>Mean information gain of each "
             "turn</title>\n",
             30 + (int)n * WIDTH, 30 + (int)n * WIDTH);
@@ -409,10 +396,8 @@ static void show_diff(const struct picture *p, const struct model_trial *trial, 
 {
     fputs("<h3>Changes of its files</h3><pre>", p->out);
     put_diff(p->out, text, n);
-    if (cut) { /* names the command that shows all of it */
-        fputs("… the rest: lineage diff ", p->out);
-        html_text(p->out, trial->id, 60);
-    }
+    if (cut) /* names the command that shows all of it */
+        html_print(p->out, "… the rest: lineage diff %.60s", trial->id);
     fputs("</pre>\n", p->out);
 }
 
@@ -424,9 +409,7 @@ static void own_diff_part(const struct picture *p, const struct model_trial *tri
     char *text;
     size_t n;
     if (lineage_code_diff(&text, &n, p->model->store, &row, &err) != LINEAGE_OK) {
-        fputs("<h3>Changes of its files</h3><p>", p->out);
-        html_text(p->out, err.text, 400);
-        fputs("</p>\n", p->out);
+        html_print(p->out, "<h3>Changes of its files</h3><p>%.400s</p>\n", err.text);
         return;
     }
     show_diff(p, trial, text, n < DIFF_SHOWN ? n : DIFF_SHOWN, n > DIFF_SHOWN);
@@ -454,11 +437,8 @@ static void diff_part(const struct picture *p, const struct model_trial *trial, 
 
 static void pair(FILE *out, const char *name, const char *text, size_t max)
 {
-    if (!*text)
-        return;
-    fprintf(out, "<dt>%s</dt><dd>", name);
-    html_text(out, text, max);
-    fputs("</dd>", out);
+    if (*text)
+        html_print(out, "<dt>%s</dt><dd>%.*s</dd>", name, (int)max, text);
 }
 
 static void seconds_pair(FILE *out, const char *name, struct lineage_number seconds)

@@ -252,7 +252,6 @@ static int print_json(const struct dry_metrics *dry, const char *missing, bool f
 
 int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome *outcome, enum cli_format format)
 {
-    static const char *const columns[] = {"metric", "value", "takes", "values", "line", "text"};
     char where[64], how[64], why[160], missing[TRIAL_TEXT_MAX], number[LINEAGE_NUMBER_MAX];
     if (outcome)
         snprintf(missing, sizeof missing, "%s", outcome->looked);
@@ -266,8 +265,8 @@ int dry_metrics_print(const struct dry_metrics *dry, const struct trial_outcome 
         cli_error(CLI_NO, "the command did not finish%s%s", outcome->text[0] ? ": " : "", outcome->text);
     if (format == CLI_JSON)
         return print_json(dry, missing, finished);
-    struct cli_list *list = cli_list_new(format, stdout, sizeof columns / sizeof *columns, columns);
-    for (size_t i = 0; list && i < dry->values.n; i++) {
+    struct cli_list *list = cli_list_of(format, NULL, "metric,value,takes,values,line,text");
+    for (size_t i = 0; i < dry->values.n; i++) {
         const struct metric_value *metric = &dry->values.metrics[i];
         place_text(dry, &dry->places[i], where, sizeof where);
         cli_list_row(list, CLI_TEXT(metric->rule.name), CLI_NUMBER(metric->value, true),

@@ -185,12 +185,10 @@ static void print_series(FILE *out, const struct series *s)
         low = fmin(low, s->value[i]);
         high = fmax(high, s->value[i]);
     }
-    fputs("<svg class=\"pic\" viewBox=\"0 0 190 72\" role=\"img\"><title>", out);
-    html_text(out, s->key, NAME);
-    fprintf(out, " so far</title><text class=\"axis\" x=\"4\" y=\"11\">");
-    html_text(out, s->key, 20);
-    fprintf(out, "</text><text class=\"row end strong\" x=\"186\" y=\"11\">%.4g</text><path class=\"curve\" d=\"",
-            s->value[s->n - 1]);
+    html_print(out,
+               "<svg class=\"pic\" viewBox=\"0 0 190 72\" role=\"img\"><title>%.*s so far</title><text class=\"axis\" x=\"4\" "
+               "y=\"11\">%.20s</text><text class=\"row end strong\" x=\"186\" y=\"11\">%.4g</text><path class=\"curve\" d=\"",
+               NAME, s->key, s->key, s->value[s->n - 1]);
     for (size_t i = 0; i < s->n; i++)
         if (i % every == 0 || i + 1 == s->n)
             fprintf(out, "%c%.4g %.4g", i ? 'L' : 'M', 4 + 182.0 * (double)i / (double)(s->n > 1 ? s->n - 1 : 1),
@@ -215,10 +213,11 @@ static void print_trial(void *context, int fd)
     }
     if (fd >= 0)
         read_events(trial, fd);
-    fputs("<section class=\"running\"><h2>Running: ", out);
-    html_text(out, trial->name[0] ? trial->name : "a trial", 120);
-    fputs("</h2><p class=\"how\">", out);
-    html_text(out, trial->phase[0] ? trial->phase : fd < 0 ? "it does not report its progress" : "starting", NAME);
+    html_print(out, "<section class=\"running\"><h2>Running: %.120s</h2><p class=\"how\">%.*s",
+               trial->name[0] ? trial->name : "a trial", NAME,
+               trial->phase[0] ? trial->phase
+               : fd < 0        ? "it does not report its progress"
+                               : "starting");
     if (trial->steps > 0)
         fprintf(out, ", step %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT, trial->step, trial->steps);
     fputs("</p><div class=\"curves\">", out);
@@ -235,11 +234,8 @@ static void print_trial(void *context, int fd)
 static void running_print(FILE *out, const char *store, bool named)
 {
     struct printing printing = {.out = out};
-    if (named) {
-        fputs("<p class=\"how\">", out);
-        html_text(out, store, 300);
-        fputs("</p>", out);
-    }
+    if (named)
+        html_print(out, "<p class=\"how\">%.300s</p>", store);
     running_each(store, print_trial, &printing);
     if (!printing.n)
         fputs("<p class=\"how\">No trial is running in this store, according to its work directories.</p>\n", out);

@@ -131,3 +131,18 @@ char *cli_text_line(const char *text, size_t max)
     lineage_free(safe);
     return copy;
 }
+
+static void put_line(FILE *out, const char *text, int max)
+{
+    char *line = max < 0 ? NULL : cli_text_line(text ? text : "", (size_t)max);
+    fputs(line ? line : max < 0 ? text : "", out);
+    free(line);
+}
+
+void cli_print(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    cli_print_with(out, put_line, format, args);
+    va_end(args);
+}
