@@ -413,17 +413,13 @@ static int run_append(struct append_options *o, const struct cli_command *comman
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    /* On the heap, because a request has room for the largest trial. */
-    struct append_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
+    static struct append_options chosen, *const o = &chosen;
     lineage_append_options_init(&o->request.options);
     int status = run_append(o, command, argc, argv);
     append_request_release(&o->request);
     append_rows_release(&o->rows);
     free(o->session.where.metric); /* set by before_open */
     free(o->again_notes);
-    free(o);
     return status;
 }
 

@@ -91,18 +91,14 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct approve_options o = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
-                                   CLI_OPTION("refuse", &o.refuse, "REASON", "refuse it, and do not ask about it again"),
-                                   {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
-                                    "accept it with this value in place of its own; may be repeated", "NAME=VALUE"},
-                                   CLI_FLAG("all", &o.all, "list the decided ones, too"),
-                                   POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct approve_options chosen;
+static struct poptOption table[] = {CLI_SESSION_OPTIONS(&asked),
+                                    CLI_OPTION("refuse", &chosen.refuse, "REASON", "refuse it, and do not ask about it again"),
+                                    {"param", 'p', POPT_ARG_ARGV, &chosen.params, 0,
+                                     "accept it with this value in place of its own; may be repeated", "NAME=VALUE"},
+                                    CLI_FLAG("all", &chosen.all, "list the decided ones, too"),
+                                    POPT_TABLEEND};
 
 const struct cli_command cmd_approve = {
     .name = "approve",
@@ -115,5 +111,5 @@ const struct cli_command cmd_approve = {
     .examples = "  lineage approve -C runs/mine\n"
                 "  lineage approve -C runs/mine 3fa2c1 -p lr=0.01\n"
                 "  lineage approve -C runs/mine 3fa2c1 --refuse 'tried by hand last week'",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 1, work, &chosen),
 };

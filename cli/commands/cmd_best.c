@@ -147,12 +147,8 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
-}
+static struct cli_session asked;
+static struct poptOption table[] = {CLI_SESSION_OPTIONS(&asked), CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_best = {
     .name = "best",
@@ -168,5 +164,5 @@ const struct cli_command cmd_best = {
                    "(`init --second`) it also prints the front: the kept trials that are best in both scores\n"
                    "(`query --front` lists them).",
     .examples = "  lineage best\n  lineage best --direction higher --format json | jq .exp_id",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, NULL),
 };

@@ -179,14 +179,10 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    char *limit = NULL;
-    struct poptOption options[] = {CLI_OPTION("limit", &limit, "N", "print only the last N trials of the chain (default: all)"),
-                                   CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &limit);
-}
+static struct cli_session asked;
+static char *chosen;
+static struct poptOption table[] = {CLI_OPTION("limit", &chosen, "N", "print only the last N trials of the chain (default: all)"),
+                                    CLI_SESSION_OPTIONS(&asked), CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_chain = {
     .name = "chain",
@@ -196,5 +192,5 @@ const struct cli_command cmd_chain = {
                    "or the parents form a cycle, the chain ends there with a remark. If no row names a parent,\n"
                    "the chain is the trial alone, and a remark counts the keeps before it.",
     .examples = "  lineage chain\n  lineage chain --limit 10\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 1, work, &chosen),
 };

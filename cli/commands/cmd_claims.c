@@ -91,17 +91,13 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct claims_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session), CLI_FLAG("all", &o.all, "list also the claims that the log bears out"),
-        CLI_OPTION("limit", &o.limit, "N",
-                   "look up the newest N claims (default: 1000, for other formats than a table all; 0: all)"),
-        CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct claims_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked), CLI_FLAG("all", &chosen.all, "list also the claims that the log bears out"),
+    CLI_OPTION("limit", &chosen.limit, "N",
+               "look up the newest N claims (default: 1000, for other formats than a table all; 0: all)"),
+    CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_claims = {
     .name = "claims",
@@ -110,5 +106,5 @@ const struct cli_command cmd_claims = {
                    "\"the first time\") that the log contradicts, with the earlier trials that did try it\n"
                    "and how they ended; in the order of the log.",
     .examples = "  lineage claims\n  lineage claims --all --format json",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

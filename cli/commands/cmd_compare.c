@@ -127,26 +127,22 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct compare_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        CLI_FLAG("json", &o.json, "same as --format json (schema/compare.schema.json)"),
-        CLI_OPTION("by", &o.by, "PARAMETER", "make every value of this parameter a variant (default: specialist)"),
-        CLI_OPTION("baseline", &o.baseline, "VARIANT", "variant that the others are compared with (default: the first)"),
-        CLI_FLAG("runs", &o.runs,
-                 "compare every trial with the best one by all its runs, and mark those that are worth another run"),
-        CLI_FLAG("examples", &o.examples,
-                 "compare single trials with the first by the scores of their examples (`run --examples FILE`)"),
-        CLI_OPTION("over", &o.over, "NAME[,NAME]", "parameters that pair the trials (default: seed)"),
-        {"param", 'p', POPT_ARG_ARGV, &o.params, 0,
-         "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated", "NAME=RANGE|TEXTS"},
-        CLI_OPTION("confidence", &o.confidence, "NUMBER", "confidence level of the intervals, 0 to 1 (default: 0.95)"),
-        POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, LINEAGE_COMPARE_MAX_VARIANTS, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct compare_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked),
+    CLI_FLAG("json", &chosen.json, "same as --format json (schema/compare.schema.json)"),
+    CLI_OPTION("by", &chosen.by, "PARAMETER", "make every value of this parameter a variant (default: specialist)"),
+    CLI_OPTION("baseline", &chosen.baseline, "VARIANT", "variant that the others are compared with (default: the first)"),
+    CLI_FLAG("runs", &chosen.runs,
+             "compare every trial with the best one by all its runs, and mark those that are worth another run"),
+    CLI_FLAG("examples", &chosen.examples,
+             "compare single trials with the first by the scores of their examples (`run --examples FILE`)"),
+    CLI_OPTION("over", &chosen.over, "NAME[,NAME]", "parameters that pair the trials (default: seed)"),
+    {"param", 'p', POPT_ARG_ARGV, &chosen.params, 0,
+     "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated", "NAME=RANGE|TEXTS"},
+    CLI_OPTION("confidence", &chosen.confidence, "NUMBER", "confidence level of the intervals, 0 to 1 (default: 0.95)"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_compare = {
     .name = "compare",
@@ -174,5 +170,5 @@ const struct cli_command cmd_compare = {
                 "  lineage compare 000,004,008 001,005,009\n"
                 "  lineage compare --runs\n"
                 "  lineage compare --examples 003 014",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, LINEAGE_COMPARE_MAX_VARIANTS, work, &chosen),
 };

@@ -363,16 +363,12 @@ static int read_limit(struct cli_session *session, void *context)
     return o->max_bytes && !cli_count_parse(&o->limit, "max-bytes", o->max_bytes) ? CLI_USAGE : CLI_GO_ON;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct diff_options o = {.session.before_open = read_limit, .limit = MAX_BYTES};
-    struct poptOption options[] = {
-        CLI_STORE_OPTIONS(&o.session.where),
-        CLI_OPTION("max-bytes", &o.max_bytes, "N", "files larger than N bytes are only named (default: 16777216)"),
-        CLI_FLAG("stat", &o.stat, "print the changed settings, and the number of changed lines of each file and function"),
-        POPT_TABLEEND};
-    return cli_on_store(&o.session, command, options, 1, 2, argc, argv, work, &o);
-}
+static struct diff_options chosen = {.session.before_open = read_limit, .limit = MAX_BYTES};
+static struct poptOption table[] = {
+    CLI_STORE_OPTIONS(&chosen.session.where),
+    CLI_OPTION("max-bytes", &chosen.max_bytes, "N", "files larger than N bytes are only named (default: 16777216)"),
+    CLI_FLAG("stat", &chosen.stat, "print the changed settings, and the number of changed lines of each file and function"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_diff = {
     .name = "diff",
@@ -387,5 +383,5 @@ const struct cli_command cmd_diff = {
                    "YAML, TOML and JSON, options of the command) and counts the changed lines of each\n"
                    "function; with one ID it compares with the nearest ancestor whose code is known.",
     .examples = "  lineage diff 014\n  lineage diff 003 014\n  lineage diff --stat 014",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 1, 2, work, &chosen),
 };

@@ -276,19 +276,15 @@ static int work(struct cli_session *session, void *context)
     return status == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {.before_open = check_format};
-    struct export_options o = {0};
-    struct poptOption options[] = {
-        CLI_DIR_OPTION(&session.where.dir),
-        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "write to FILE, which is replaced as a whole or not at all", "FILE"},
-        CLI_OPTION(
-            "format", &o.format, "tsv|csv|jsonl",
-            "tsv: every byte of the log (default); csv: a table with parameters and metrics as columns; jsonl: an object a line"),
-        POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct cli_session asked = {.before_open = check_format};
+static struct export_options chosen;
+static struct poptOption table[] = {
+    CLI_DIR_OPTION(&asked.where.dir),
+    {"output", 'o', POPT_ARG_STRING, &chosen.output, 0, "write to FILE, which is replaced as a whole or not at all", "FILE"},
+    CLI_OPTION(
+        "format", &chosen.format, "tsv|csv|jsonl",
+        "tsv: every byte of the log (default); csv: a table with parameters and metrics as columns; jsonl: an object a line"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_export = {
     .name = "export",
@@ -303,5 +299,5 @@ const struct cli_command cmd_export = {
     .examples = "  lineage export >copy.tsv\n"
                 "  lineage -C postgres://host/lab/atpo export --output results.tsv\n"
                 "  lineage export --format csv --output trials.csv",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

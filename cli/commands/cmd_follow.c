@@ -134,17 +134,13 @@ static int work(struct cli_session *session, void *context)
     return result == CLI_OK ? listed : result;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {.before_store = true};
-    struct follow o = {0};
-    struct poptOption options[] = {
-        CLI_OPTION("from", &o.from, "ID|now|start", "begin after this trial (default: now, after all present rows)"),
-        CLI_OPTION("limit", &o.limit, "N", "exit after N rows (default: never)"),
-        CLI_OPTION("format", &session.format_text, "tsv|json", "how to print a row (default: tsv)"),
-        CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct cli_session asked = {.before_store = true};
+static struct follow chosen;
+static struct poptOption table[] = {
+    CLI_OPTION("from", &chosen.from, "ID|now|start", "begin after this trial (default: now, after all present rows)"),
+    CLI_OPTION("limit", &chosen.limit, "N", "exit after N rows (default: never)"),
+    CLI_OPTION("format", &asked.format_text, "tsv|json", "how to print a row (default: tsv)"), CLI_STORE_OPTIONS(&asked.where),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_follow = {
     .name = "follow",
@@ -155,5 +151,5 @@ const struct cli_command cmd_follow = {
                    "replaced and when a server that could not be reached comes back.",
     .examples = "  lineage follow\n"
                 "  lineage follow --from 014 --format json | jq -r .hypothesis",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

@@ -131,20 +131,16 @@ static int work(struct cli_session *session, void *context)
     return session->args.n_positional ? record(session, o, session->args.positional[0]) : list_insights(session, o);
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct insight_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        CLI_OPTION("evidence", &o.evidence, "IDS", "the trials that show it, separated by commas"),
-        CLI_OPTION("supersedes", &o.supersedes, "N", "the number of an earlier insight that this one replaces"),
-        CLI_OPTION("author", &o.author, "NAME", "author of the insight"),
-        CLI_FLAG("all", &o.all, "list insights that were superseded too"),
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct insight_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked),
+    CLI_OPTION("evidence", &chosen.evidence, "IDS", "the trials that show it, separated by commas"),
+    CLI_OPTION("supersedes", &chosen.supersedes, "N", "the number of an earlier insight that this one replaces"),
+    CLI_OPTION("author", &chosen.author, "NAME", "author of the insight"),
+    CLI_FLAG("all", &chosen.all, "list insights that were superseded too"),
+    CLI_SCREEN_OPTIONS(&asked.screen),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_insight = {
     .name = "insight",
@@ -158,5 +154,5 @@ const struct cli_command cmd_insight = {
     .examples = "  lineage insight 'TTT epochs above 4 exceed the evaluation budget' \\\n      --evidence 223,234\n"
                 "  lineage insight 'above 6, since the evaluator is faster' \\\n      --evidence 301,305 --supersedes 1\n"
                 "  lineage insight --all --format json",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 1, work, &chosen),
 };

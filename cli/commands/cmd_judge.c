@@ -360,14 +360,11 @@ static void release(struct judge_options *o)
     free(o->cases);
     free(o->by_outcome);
     free(o->settled);
-    free(o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct judge_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
+    static struct judge_options chosen, *const o = &chosen;
     struct poptOption options[] = {
         CLI_OPTION("endpoint", &o->endpoint, "URL", "URL of the chat API, e.g. http://127.0.0.1:8000/v1"),
         CLI_OPTION("model", &o->model, "NAME", "name of the model at that endpoint"),

@@ -227,17 +227,13 @@ done:
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct knobs_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        CLI_OPTION("min", &o.min, "N", "list only settings that at least N trials changed (default: 1)"),
-        CLI_OPTION("limit", &o.limit, "N", "print the newest N tries of each setting (default: 1000, for TSV all; 0: all)"),
-        CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct knobs_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked),
+    CLI_OPTION("min", &chosen.min, "N", "list only settings that at least N trials changed (default: 1)"),
+    CLI_OPTION("limit", &chosen.limit, "N", "print the newest N tries of each setting (default: 1000, for TSV all; 0: all)"),
+    CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_knobs = {
     .name = "knobs",
@@ -253,5 +249,5 @@ const struct cli_command cmd_knobs = {
     .examples = "  lineage knobs --min 2\n"
                 "  lineage knobs warmdown_frac\n"
                 "  lineage knobs weight-decay --format json",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 1, work, &chosen),
 };

@@ -99,24 +99,16 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct lease_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&o->session),
-        CLI_OPTION("agent", &o->agent, "NAME", "whose it is (default: LINEAGE_AGENT, or the agent of this work tree)"),
-        CLI_OPTION("hypothesis", &o->hypothesis, "TEXT", "the idea in words: what will be changed, and why"),
-        {"param", 'p', POPT_ARG_ARGV, &o->params, 0, "a parameter that will be changed; may be repeated", "NAME=VALUE"},
-        CLI_OPTION("for", &o->seconds, "TIME", "how long, in seconds, also 30m, 2h, unless it is trained before (default: 1h)"),
-        CLI_FLAG("again", &o->again, "lease it although an earlier trial tried it"),
-        CLI_OPTION("end", &o->end, "LEASE", "end this lease, also of another agent that is gone"),
-        POPT_TABLEEND};
-    int status = cli_on_store(&o->session, command, options, 0, 0, argc, argv, work, o);
-    free(o);
-    return status;
-}
+static struct lease_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&chosen.session),
+    CLI_OPTION("agent", &chosen.agent, "NAME", "whose it is (default: LINEAGE_AGENT, or the agent of this work tree)"),
+    CLI_OPTION("hypothesis", &chosen.hypothesis, "TEXT", "the idea in words: what will be changed, and why"),
+    {"param", 'p', POPT_ARG_ARGV, &chosen.params, 0, "a parameter that will be changed; may be repeated", "NAME=VALUE"},
+    CLI_OPTION("for", &chosen.seconds, "TIME", "how long, in seconds, also 30m, 2h, unless it is trained before (default: 1h)"),
+    CLI_FLAG("again", &chosen.again, "lease it although an earlier trial tried it"),
+    CLI_OPTION("end", &chosen.end, "LEASE", "end this lease, also of another agent that is gone"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_lease = {
     .name = "lease",
@@ -133,5 +125,5 @@ const struct cli_command cmd_lease = {
     .examples = "  lineage lease -C runs --hypothesis 'lr 0.02 -> 0.04' -p lr=0.04\n"
                 "  lineage lease -C runs\n"
                 "  lineage lease -C runs --end 3fa2c1",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 0, 0, work, &chosen),
 };

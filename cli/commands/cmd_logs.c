@@ -184,15 +184,11 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct logs o = {0};
-    struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
-                                   {"follow", 'f', POPT_ARG_NONE, &o.follow, 0, "keep printing until the trial ends", NULL},
-                                   CLI_FLAG("raw", &o.raw, "print escape sequences unchanged on a terminal"),
-                                   POPT_TABLEEND};
-    return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);
-}
+static struct logs chosen;
+static struct poptOption table[] = {CLI_STORE_OPTIONS(&chosen.session.where),
+                                    {"follow", 'f', POPT_ARG_NONE, &chosen.follow, 0, "keep printing until the trial ends", NULL},
+                                    CLI_FLAG("raw", &chosen.raw, "print escape sequences unchanged on a terminal"),
+                                    POPT_TABLEEND};
 
 const struct cli_command cmd_logs = {
     .name = "logs",
@@ -203,5 +199,5 @@ const struct cli_command cmd_logs = {
                    "ID is the id of a row. TRIAL is a running trial, as `lineage status` names it; -f keeps\n"
                    "printing its output.",
     .examples = "  lineage logs 014 | less\n  lineage logs -f trial-Xb31aQ",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 1, 1, work, &chosen),
 };

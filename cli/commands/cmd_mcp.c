@@ -34,14 +34,10 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct mcp_options o = {0};
-    struct cli_session session = {.cancelled = is_cancelled, .cancel_context = &o.server, .before_store = true};
-    struct poptOption options[] = {CLI_STORE_OPTIONS(&session.where),
-                                   CLI_FLAG("allow-write", &o.allow_write, "offer the tools that write"), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct mcp_options chosen;
+static struct cli_session asked = {.cancelled = is_cancelled, .cancel_context = &chosen.server, .before_store = true};
+static struct poptOption table[] = {CLI_STORE_OPTIONS(&asked.where),
+                                    CLI_FLAG("allow-write", &chosen.allow_write, "offer the tools that write"), POPT_TABLEEND};
 
 const struct cli_command cmd_mcp = {
     .name = "mcp",
@@ -53,5 +49,5 @@ const struct cli_command cmd_mcp = {
                    "insight and void (`lineage help agents`).",
     .examples = "  lineage mcp -C runs/atpo\n"
                 "  claude mcp add lineage -- lineage mcp -C runs/atpo",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

@@ -28,16 +28,11 @@ static int work(struct cli_session *session, void *context)
     return lineage_rebuild(session->store, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    int digests = 0;
-    struct poptOption options[] = {
-        CLI_FLAG("digests", &digests,
-                 "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows"),
-        CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &digests);
-}
+static struct cli_session asked;
+static int chosen;
+static struct poptOption table[] = {
+    CLI_FLAG("digests", &chosen, "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows"),
+    CLI_STORE_OPTIONS(&asked.where), POPT_TABLEEND};
 
 const struct cli_command cmd_rebuild = {
     .name = "rebuild",
@@ -47,5 +42,5 @@ const struct cli_command cmd_rebuild = {
                    "that another user's commands made. `verify` keeps reporting that rows were changed until\n"
                    "the digests are rebuilt too (--digests).",
     .examples = "  lineage rebuild\n  lineage rebuild --digests",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

@@ -109,19 +109,15 @@ static int work(struct cli_session *session, void *context)
     return status != CLI_OK ? status : listed != CLI_OK ? listed : o->missing ? CLI_NO : CLI_OK;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct refs o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&o.session),
-        CLI_FLAG("remove", &o.remove, "remove the refs of the trials; git may then remove their code"),
-        CLI_FLAG("add", &o.add, "make refs for trials that have none, if their commits still exist"),
-        CLI_FLAG("all", &o.all, "with --remove or --add: of all trials"),
-        CLI_FLAG("without-rows", &o.without_rows,
-                 "list only refs without a row in any store that is there; their ids are not given to other trials"),
-        POPT_TABLEEND};
-    return cli_on_store(&o.session, command, options, 0, SIZE_MAX, argc, argv, work, &o);
-}
+static struct refs chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&chosen.session),
+    CLI_FLAG("remove", &chosen.remove, "remove the refs of the trials; git may then remove their code"),
+    CLI_FLAG("add", &chosen.add, "make refs for trials that have none, if their commits still exist"),
+    CLI_FLAG("all", &chosen.all, "with --remove or --add: of all trials"),
+    CLI_FLAG("without-rows", &chosen.without_rows,
+             "list only refs without a row in any store that is there; their ids are not given to other trials"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_refs = {
     .name = "refs",
@@ -133,5 +129,5 @@ const struct cli_command cmd_refs = {
                    "the index are never touched. No refs are made after `git config lineage.refs false` in the\n"
                    "repository, or with --no-refs. Exit status: 1 if a ref is missing.",
     .examples = "  lineage refs -C runs/mine\n  lineage refs -C runs/mine --remove 014",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 0, SIZE_MAX, work, &chosen),
 };

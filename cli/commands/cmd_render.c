@@ -116,33 +116,28 @@ static int before_open(struct cli_session *session, void *context)
     return CLI_GO_ON;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {.before_open = before_open};
-    struct render_options o = {0};
-    struct poptOption options[] = {
-        CLI_STORE_OPTIONS(&session.where),
-        CLI_OPTION("for", &o.specialist, "NAME", "name of the specialist that will read the block"),
-        CLI_OPTION("style", &o.style, "native|fieldkit|blackboard", "format of the block (default: native)"),
-        CLI_OPTION("top-k", &o.top_k, "N", "number of kept trials in the leaderboard (default: 20)"),
-        CLI_OPTION("recent", &o.recent, "N", "number of rows of recent activity (default: 30)"),
-        CLI_OPTION("full", &o.full, "N", "number of trials shown in full, newest first (default: 10)"),
-        CLI_OPTION("timestamp", &o.timestamp, "TEXT", "time in the title (default: now, UTC)"),
-        CLI_OPTION("sections", &o.sections, "NAME,...", "only these sections (native style)"),
-        CLI_OPTION(
-            "max-bytes", &o.max_bytes, "N",
-            "fit the block into N bytes by leaving out the least useful rows (native style; default: 12000; 0: print all)"),
-        {"output", 'o', POPT_ARG_STRING, &o.output, 0,
-         "replace the block in FILE; text below it that was written by hand is kept", "FILE"},
-        CLI_OPTION("output-dir", &o.output_dir, "DIR", "directory of the blackboard's three files"),
-        CLI_OPTION("tree-path", &o.tree_path, "PATH", "path of tree.tsv as KNOWLEDGE.md names it (blackboard)"),
-        CLI_OPTION("metric-label", &o.metric_label, "TEXT", "short name of the score (blackboard)"),
-        CLI_OPTION("best-json", &o.best_json, "FILE", "use this best.json (blackboard)"),
-        CLI_FLAG("record", &o.record, "also save the block in lineage_snapshots/ of the store"),
-        CLI_INPUT_OPTION,
-        POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct cli_session asked = {.before_open = before_open};
+static struct render_options chosen;
+static struct poptOption table[] = {
+    CLI_STORE_OPTIONS(&asked.where),
+    CLI_OPTION("for", &chosen.specialist, "NAME", "name of the specialist that will read the block"),
+    CLI_OPTION("style", &chosen.style, "native|fieldkit|blackboard", "format of the block (default: native)"),
+    CLI_OPTION("top-k", &chosen.top_k, "N", "number of kept trials in the leaderboard (default: 20)"),
+    CLI_OPTION("recent", &chosen.recent, "N", "number of rows of recent activity (default: 30)"),
+    CLI_OPTION("full", &chosen.full, "N", "number of trials shown in full, newest first (default: 10)"),
+    CLI_OPTION("timestamp", &chosen.timestamp, "TEXT", "time in the title (default: now, UTC)"),
+    CLI_OPTION("sections", &chosen.sections, "NAME,...", "only these sections (native style)"),
+    CLI_OPTION("max-bytes", &chosen.max_bytes, "N",
+               "fit the block into N bytes by leaving out the least useful rows (native style; default: 12000; 0: print all)"),
+    {"output", 'o', POPT_ARG_STRING, &chosen.output, 0,
+     "replace the block in FILE; text below it that was written by hand is kept", "FILE"},
+    CLI_OPTION("output-dir", &chosen.output_dir, "DIR", "directory of the blackboard's three files"),
+    CLI_OPTION("tree-path", &chosen.tree_path, "PATH", "path of tree.tsv as KNOWLEDGE.md names it (blackboard)"),
+    CLI_OPTION("metric-label", &chosen.metric_label, "TEXT", "short name of the score (blackboard)"),
+    CLI_OPTION("best-json", &chosen.best_json, "FILE", "use this best.json (blackboard)"),
+    CLI_FLAG("record", &chosen.record, "also save the block in lineage_snapshots/ of the store"),
+    CLI_INPUT_OPTION,
+    POPT_TABLEEND};
 
 #define SECTIONS                                                                                                                 \
     "best standing claims leaderboard chain made_of recent full near_misses sweep knobs\n"                                       \
@@ -168,5 +163,5 @@ const struct cli_command cmd_render = {
                 "  lineage render --style fieldkit --for optimizer --direction higher\n"
                 "  lineage render --style blackboard --output-dir blackboard",
     .choices = choices,
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

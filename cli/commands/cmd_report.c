@@ -125,9 +125,7 @@ static void close_all(struct report_options *o)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct report_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
+    static struct report_options chosen, *const o = &chosen;
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->where),
         {"output", 'o', POPT_ARG_STRING, &o->output, 0,
@@ -147,7 +145,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         status = write_out(o);
     close_all(o);
     cli_args_release(&o->args);
-    free(o);
     return status;
 }
 

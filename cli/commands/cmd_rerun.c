@@ -306,9 +306,7 @@ static int work(struct cli_session *session, void *context)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct rerun *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
+    static struct rerun chosen, *const o = &chosen;
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->session.where),
         CLI_FLAG("here", &o->here, "run in the original directory, in its present state and with files that git ignores"),
@@ -321,7 +319,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     lineage_free(o->parent_snapshot);
     json_decref(o->run);
     json_decref(o->origin);
-    free(o);
     return status;
 }
 

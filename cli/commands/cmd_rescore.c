@@ -231,9 +231,7 @@ static int check_options(struct cli_session *session, void *context)
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct rescore *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
+    static struct rescore chosen, *const o = &chosen;
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->session.where),
         command_setting_option(command_setting_by_key("metrics"), &o->metrics),
@@ -247,7 +245,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int status = cli_on_store(&o->session, command, options, 0, INT_MAX, argc, argv, work, o);
     lineage_trial_release(&o->was);
     json_decref(o->run);
-    free(o);
     return status;
 }
 

@@ -61,13 +61,9 @@ static int make_again(struct cli_session *session, void *context)
     return status == CLI_OK ? CLI_GO_ON : status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {.before_open = make_again};
-    struct poptOption options[] = {CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
-    size_t restored = 0;
-    return cli_on_store(&session, command, options, 0, 1, argc, argv, work, &restored);
-}
+static size_t restored;
+static struct cli_session asked = {.before_open = make_again};
+static struct poptOption table[] = {CLI_STORE_OPTIONS(&asked.where), POPT_TABLEEND};
 
 const struct cli_command cmd_restore = {
     .name = "restore",
@@ -83,5 +79,5 @@ const struct cli_command cmd_restore = {
                    "complete,\n"
                    "`restore` appends it and removes the file. Its rows must be valid and their ids unused.",
     .examples = "  lineage restore -C runs/mine\n  lineage restore results.tsv.torn-1",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 1, work, &restored),
 };

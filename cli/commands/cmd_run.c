@@ -295,14 +295,11 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct run_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
+    static struct run_options chosen, *const o = &chosen;
     int status = run_run(o, command, argc, argv);
     lineage_trial_release(&o->parent);
     free(o->again_notes);
     command_trial_release(&o->trial);
-    free(o);
     return status;
 }
 

@@ -69,14 +69,11 @@ static int work(struct cli_session *session, void *context)
     return o->any_left ? CLI_NO : CLI_OK;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct scrub_options o = {0};
-    struct poptOption options[] = {CLI_OPTION("file", &o.file, "FILE", "read the secret from FILE instead of standard input"),
-                                   CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct scrub_options chosen;
+static struct poptOption table[] = {
+    CLI_OPTION("file", &chosen.file, "FILE", "read the secret from FILE instead of standard input"),
+    CLI_STORE_OPTIONS(&asked.where), POPT_TABLEEND};
 
 const struct cli_command cmd_scrub = {
     .name = "scrub",
@@ -89,5 +86,5 @@ const struct cli_command cmd_scrub = {
                    "each file with the number of places. Exit status 1 if the secret is left somewhere. Ids,\n"
                    "numbers and paths in rows, and rows on a server, cannot be redacted (status 2).",
     .examples = "  lineage scrub <secret.txt\n  lineage scrub --file secret.txt -C runs/mine",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

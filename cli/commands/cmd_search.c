@@ -97,22 +97,18 @@ static int work(struct cli_session *session, void *context)
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct search_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        CLI_OPTION("status", &o.status, "LABELS", "only trials with one of these labels, separated by commas"),
-        CLI_OPTION("specialist", &o.specialist, "NAME", "only trials of this specialist"),
-        CLI_OPTION("since", &o.since, "DATE", "only trials from DATE on: 2026-05-07, yesterday, 3 days ago"),
-        CLI_OPTION("until", &o.until, "DATE", "only trials before DATE"),
-        CLI_OPTION("limit", &o.limit, "N", "print at most N trials (default: 20)"),
-        CLI_FLAG("exit-status", &o.exit_status, "exit with status 1 if nothing matches"),
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 1, SIZE_MAX, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct search_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked),
+    CLI_OPTION("status", &chosen.status, "LABELS", "only trials with one of these labels, separated by commas"),
+    CLI_OPTION("specialist", &chosen.specialist, "NAME", "only trials of this specialist"),
+    CLI_OPTION("since", &chosen.since, "DATE", "only trials from DATE on: 2026-05-07, yesterday, 3 days ago"),
+    CLI_OPTION("until", &chosen.until, "DATE", "only trials before DATE"),
+    CLI_OPTION("limit", &chosen.limit, "N", "print at most N trials (default: 20)"),
+    CLI_FLAG("exit-status", &chosen.exit_status, "exit with status 1 if nothing matches"),
+    CLI_SCREEN_OPTIONS(&asked.screen),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_search = {
     .name = "search",
@@ -133,5 +129,5 @@ const struct cli_command cmd_search = {
     .examples = "  lineage search 'grad clip'\n"
                 "  lineage search '(warmdown OR cooldown) frac*' --status keep\n"
                 "  lineage search 'hypothesis:dropout NOT attention' --format json",
-    .run = run,
+    CLI_ON_STORE(asked, table, 1, SIZE_MAX, work, &chosen),
 };

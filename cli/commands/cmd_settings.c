@@ -18,17 +18,12 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    char *limit = NULL;
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        CLI_OPTION("limit", &limit, "N",
-                   "print the first N settings (default: 1000, for other formats than a table all; 0: all)"),
-        CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &limit);
-}
+static struct cli_session asked;
+static char *chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked),
+    CLI_OPTION("limit", &chosen, "N", "print the first N settings (default: 1000, for other formats than a table all; 0: all)"),
+    CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_settings = {
     .name = "settings",
@@ -42,5 +37,5 @@ const struct cli_command cmd_settings = {
                    "random_seed, or one that \"seeds\" in lineage.json names.",
     .examples = "  lineage settings\n"
                 "  lineage settings --format json",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

@@ -215,12 +215,8 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 1, 1, argc, argv, work, NULL);
-}
+static struct cli_session asked;
+static struct poptOption table[] = {CLI_SESSION_OPTIONS(&asked), CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_show = {
     .name = "show",
@@ -232,5 +228,5 @@ const struct cli_command cmd_show = {
                    "that cite it; and for a trial of `run` what it was run from. For a void trial, why it is\n"
                    "void and what its own row says. exp_014 and 014 name the same trial.",
     .examples = "  lineage show 014\n  lineage show exp_014 --format json",
-    .run = run,
+    CLI_ON_STORE(asked, table, 1, 1, work, NULL),
 };

@@ -96,20 +96,16 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct similar_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        CLI_FLAG("before", &o.before, "list only trials before ID in the log, and running trials"),
-        CLI_OPTION("limit", &o.limit, "N", "list at most N trials (default: 10)"),
-        CLI_OPTION("strictness", &o.strictness, "P",
-                   "call a trial `same` only if that is at least this probable, between 0 and 1 (default: 0.4)"),
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct similar_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked),
+    CLI_FLAG("before", &chosen.before, "list only trials before ID in the log, and running trials"),
+    CLI_OPTION("limit", &chosen.limit, "N", "list at most N trials (default: 10)"),
+    CLI_OPTION("strictness", &chosen.strictness, "P",
+               "call a trial `same` only if that is at least this probable, between 0 and 1 (default: 0.4)"),
+    CLI_SCREEN_OPTIONS(&asked.screen),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_similar = {
     .name = "similar",
@@ -127,5 +123,5 @@ const struct cli_command cmd_similar = {
     .examples = "  lineage similar 'raise grad_clip_norm from 0.3 to 0.5'\n"
                 "  lineage similar 120 --before --limit 5 --format json\n"
                 "  lineage similar 'double the warmup' --strictness 0.8",
-    .run = run,
+    CLI_ON_STORE(asked, table, 1, 1, work, &chosen),
 };

@@ -62,16 +62,12 @@ static int read_limits(struct cli_session *session, void *context)
     return CLI_GO_ON;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct sql_options o = {.session.before_open = read_limits};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&o.session),
-        CLI_OPTION("max-seconds", &o.seconds, "SECONDS", "stop after this time, in seconds (default: 60)"),
-        CLI_OPTION("max-memory", &o.memory, "MIB", "stop if it needs more memory than this, in MiB (default: 1024)"),
-        CLI_OPTION("max-rows", &o.rows, "N", "stop after N rows (default: 1000000)"), POPT_TABLEEND};
-    return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);
-}
+static struct sql_options chosen = {.session.before_open = read_limits};
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&chosen.session),
+    CLI_OPTION("max-seconds", &chosen.seconds, "SECONDS", "stop after this time, in seconds (default: 60)"),
+    CLI_OPTION("max-memory", &chosen.memory, "MIB", "stop if it needs more memory than this, in MiB (default: 1024)"),
+    CLI_OPTION("max-rows", &chosen.rows, "N", "stop after N rows (default: 1000000)"), POPT_TABLEEND};
 
 const struct cli_command cmd_sql = {
     .name = "sql",
@@ -85,5 +81,5 @@ const struct cli_command cmd_sql = {
                    "found until then are printed. A value has 1 MiB at most.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"
                 "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" \\\n      --format json",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 1, 1, work, &chosen),
 };

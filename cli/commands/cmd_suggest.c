@@ -149,24 +149,15 @@ static int work(struct cli_session *session, void *context)
 }
 
 /* On the heap, because a space has room for the names of all its ranges. */
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct suggest_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&o->session),
-        CLI_REPEATED("range", &o->ranges, "NAME=RANGE", "a parameter and its range or values; may be repeated"),
-        CLI_OPTION("propose", &o->method, "auto|gp|tpe|sobol|random|grid", "method (default: the sweep's, else auto)"),
-        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "print N settings; each one counts as running for the next (default: 1)", "N"},
-        CLI_OPTION("seed", &o->seed, "N", "seed of random choices (default: the sweep's, else 0)"),
-        CLI_INPUT_OPTION,
-        POPT_TABLEEND};
-    o->session.before_open = read_question;
-    int status = cli_on_store(&o->session, command, options, 0, 1, argc, argv, work, o);
-    free(o);
-    return status;
-}
+static struct suggest_options chosen = {.session.before_open = read_question};
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&chosen.session),
+    CLI_REPEATED("range", &chosen.ranges, "NAME=RANGE", "a parameter and its range or values; may be repeated"),
+    CLI_OPTION("propose", &chosen.method, "auto|gp|tpe|sobol|random|grid", "method (default: the sweep's, else auto)"),
+    {"n", 'n', POPT_ARG_STRING, &chosen.n, 0, "print N settings; each one counts as running for the next (default: 1)", "N"},
+    CLI_OPTION("seed", &chosen.seed, "N", "seed of random choices (default: the sweep's, else 0)"),
+    CLI_INPUT_OPTION,
+    POPT_TABLEEND};
 
 const struct cli_command cmd_suggest = {
     .name = "suggest",
@@ -191,5 +182,5 @@ const struct cli_command cmd_suggest = {
     .examples = "  lineage suggest --range lr=1e-5:1e-2:log --range optimizer=adam,sgd \\\n"
                 "      --range 'momentum=0:0.99 if optimizer=sgd'\n"
                 "  lineage suggest sweep.json --propose sobol -n 8 --format json",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 0, 1, work, &chosen),
 };

@@ -174,12 +174,8 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 1, 2, argc, argv, work, NULL);
-}
+static struct cli_session asked;
+static struct poptOption table[] = {CLI_SESSION_OPTIONS(&asked), CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_sweep = {
     .name = "sweep",
@@ -194,5 +190,5 @@ const struct cli_command cmd_sweep = {
                    "`lineage report --svg coverage` draws pairs of parameters as a map.",
     .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n"
                 "  lineage sweep optimizer alpha",
-    .run = run,
+    CLI_ON_STORE(asked, table, 1, 2, work, NULL),
 };

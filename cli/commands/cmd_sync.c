@@ -45,16 +45,12 @@ static int work(struct cli_session *session, void *context)
     return stats.n_refused || stats.n_waiting || stats.n_foreign ? CLI_NO : CLI_OK;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct sync o = {.session = {.before_open = read_options}};
-    struct poptOption options[] = {
-        CLI_STORE_OPTIONS(&o.session.where),
-        CLI_FLAG("foreign", &o.foreign, "also deliver trials that this user did not write on this machine for this server"),
-        CLI_OPTION("clean", &o.clean, "DAYS", "also remove unused data and checkpoints older than DAYS from the server"),
-        POPT_TABLEEND};
-    return cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct sync chosen = {.session = {.before_open = read_options}};
+static struct poptOption table[] = {
+    CLI_STORE_OPTIONS(&chosen.session.where),
+    CLI_FLAG("foreign", &chosen.foreign, "also deliver trials that this user did not write on this machine for this server"),
+    CLI_OPTION("clean", &chosen.clean, "DAYS", "also remove unused data and checkpoints older than DAYS from the server"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_sync = {
     .name = "sync",
@@ -79,5 +75,5 @@ const struct cli_command cmd_sync = {
                    "deliver.",
     .examples = "  lineage -C postgres://db.example/trials/atpo sync\n"
                 "  lineage -C postgres://db.example/trials/atpo sync --clean 30",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 0, 0, work, &chosen),
 };

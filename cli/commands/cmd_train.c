@@ -228,11 +228,8 @@ static int run_train(struct train_options *o, const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct train_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
+    static struct train_options chosen, *const o = &chosen;
     int status = run_train(o, command, argc, argv);
-    free(o);
     return status;
 }
 

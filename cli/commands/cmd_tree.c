@@ -267,12 +267,8 @@ static int work(struct cli_session *session, void *context)
     return status == LINEAGE_OK ? result : cli_fail(&err);
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
-}
+static struct cli_session asked;
+static struct poptOption table[] = {CLI_SESSION_OPTIONS(&asked), CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_tree = {
     .name = "tree",
@@ -285,5 +281,5 @@ const struct cli_command cmd_tree = {
                    "which is marked with a star, or else to the child with the most descendants. Its other\n"
                    "children branch off before that.",
     .examples = "  lineage tree\n  lineage tree --format tsv",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, NULL),
 };

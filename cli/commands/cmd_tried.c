@@ -165,22 +165,18 @@ static int work(struct cli_session *session, void *context)
     return CLI_NO;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct tried_options o = {0};
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&session),
-        CLI_OPTION("alpha", &o.alpha, "NUMBER", "value of alpha to look for"),
-        CLI_OPTION("beta", &o.beta, "NUMBER", "value of beta to look for"),
-        CLI_OPTION("gamma", &o.gamma, "NUMBER", "value of gamma to look for"),
-        {"param", 'p', POPT_ARG_ARGV, &o.params, 0, "value of any parameter or setting to look for", "NAME=NUMBER|TEXT"},
-        CLI_OPTION("tolerance", &o.tolerance, "SHARE",
-                   "largest difference that counts as equal, as a share of the value: 0.05 means 5 % (default: 1e-9)"),
-        CLI_SCREEN_OPTIONS(&session.screen),
-        POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct tried_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&asked),
+    CLI_OPTION("alpha", &chosen.alpha, "NUMBER", "value of alpha to look for"),
+    CLI_OPTION("beta", &chosen.beta, "NUMBER", "value of beta to look for"),
+    CLI_OPTION("gamma", &chosen.gamma, "NUMBER", "value of gamma to look for"),
+    {"param", 'p', POPT_ARG_ARGV, &chosen.params, 0, "value of any parameter or setting to look for", "NAME=NUMBER|TEXT"},
+    CLI_OPTION("tolerance", &chosen.tolerance, "SHARE",
+               "largest difference that counts as equal, as a share of the value: 0.05 means 5 % (default: 1e-9)"),
+    CLI_SCREEN_OPTIONS(&asked.screen),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_tried = {
     .name = "tried",
@@ -198,5 +194,5 @@ const struct cli_command cmd_tried = {
                 "  lineage tried --alpha 0.3 --param lr=3e-4 --tolerance 0.05\n"
                 "  lineage tried --param optimizer=adam --alpha 0.3\n"
                 "  lineage tried --param grad_clip_norm=0.5",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

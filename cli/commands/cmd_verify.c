@@ -72,16 +72,12 @@ static int work(struct cli_session *session, void *context)
     return result == CLI_OK && v.n_findings ? CLI_NO : result;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct verify_options o = {0};
-    struct poptOption options[] = {
-        CLI_OPTION("head", &o.head, "DIGEST", "also check that the rows up to this digest are unchanged"),
-        CLI_FLAG("digest", &o.digest, "print the digest of all rows, to be noted elsewhere for --head"),
-        CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct verify_options chosen;
+static struct poptOption table[] = {
+    CLI_OPTION("head", &chosen.head, "DIGEST", "also check that the rows up to this digest are unchanged"),
+    CLI_FLAG("digest", &chosen.digest, "print the digest of all rows, to be noted elsewhere for --head"),
+    CLI_SESSION_OPTIONS(&asked), POPT_TABLEEND};
 
 const struct cli_command cmd_verify = {
     .name = "verify",
@@ -92,5 +88,5 @@ const struct cli_command cmd_verify = {
                    "a table, a last line with what was checked and what cannot be known. Writes nothing into\n"
                    "the store. Exit status 0 if no fault was found, 1 otherwise; notes do not count.",
     .examples = "  lineage verify\n  lineage verify --format json\n  lineage verify --digest",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

@@ -205,16 +205,12 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct cli_session session = {0};
-    struct void_options o = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session),
-                                   CLI_OPTION("reason", &o.reason, "TEXT", "why the trial does not count"),
-                                   CLI_FLAG("undo", &o.undo, "take the void back: the trial counts again"),
-                                   CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, IDS_MAX, argc, argv, work, &o);
-}
+static struct cli_session asked;
+static struct void_options chosen;
+static struct poptOption table[] = {CLI_SESSION_OPTIONS(&asked),
+                                    CLI_OPTION("reason", &chosen.reason, "TEXT", "why the trial does not count"),
+                                    CLI_FLAG("undo", &chosen.undo, "take the void back: the trial counts again"),
+                                    CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_void = {
     .name = "void",
@@ -229,5 +225,5 @@ const struct cli_command cmd_void = {
     .examples = "  lineage void 012 --reason 'NumPy was missing'\n"
                 "  lineage void 012 --undo\n"
                 "  lineage void --format json",
-    .run = run,
+    CLI_ON_STORE(asked, table, 0, IDS_MAX, work, &chosen),
 };

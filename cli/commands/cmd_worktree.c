@@ -158,22 +158,14 @@ static int work(struct cli_session *session, void *context)
     return !agent ? list_places(o) : o->end ? end_place(o, agent) : make(o, agent);
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
-{
-    struct worktree_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
-    struct poptOption options[] = {
-        CLI_SESSION_OPTIONS(&o->session),
-        CLI_OPTION("gpu", &o->gpu, "LIST", "what CUDA_VISIBLE_DEVICES is for its trials, unless it is set"),
-        CLI_OPTION("path", &o->path, "DIR", "where (default: beside the main work tree, TOP-AGENT)"),
-        CLI_OPTION("from", &o->from, "ID|COMMIT", "the code to start from (default: that of the best kept trial, else HEAD)"),
-        CLI_FLAG("remove", &o->end, "remove its work tree; its branch and the code of its trials stay"),
-        POPT_TABLEEND};
-    int status = cli_on_store(&o->session, command, options, 0, 1, argc, argv, work, o);
-    free(o);
-    return status;
-}
+static struct worktree_options chosen;
+static struct poptOption table[] = {
+    CLI_SESSION_OPTIONS(&chosen.session),
+    CLI_OPTION("gpu", &chosen.gpu, "LIST", "what CUDA_VISIBLE_DEVICES is for its trials, unless it is set"),
+    CLI_OPTION("path", &chosen.path, "DIR", "where (default: beside the main work tree, TOP-AGENT)"),
+    CLI_OPTION("from", &chosen.from, "ID|COMMIT", "the code to start from (default: that of the best kept trial, else HEAD)"),
+    CLI_FLAG("remove", &chosen.end, "remove its work tree; its branch and the code of its trials stay"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_worktree = {
     .name = "worktree",
@@ -186,5 +178,5 @@ const struct cli_command cmd_worktree = {
     .examples = "  lineage worktree -C runs gpu0 --gpu 0\n"
                 "  lineage worktree -C runs\n"
                 "  lineage worktree -C runs gpu0 --remove",
-    .run = run,
+    CLI_ON_STORE(chosen.session, table, 0, 1, work, &chosen),
 };

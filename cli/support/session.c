@@ -295,3 +295,9 @@ done:
     cli_args_release(&session->args);
     return status;
 }
+
+int cli_run_on_store(const struct cli_command *command, int argc, const char **argv)
+{
+    return cli_on_store(command->on_store.session, command, command->on_store.options, command->on_store.min,
+                        command->on_store.max, argc, argv, command->on_store.work, command->on_store.context);
+}
