@@ -290,8 +290,7 @@ const struct cli_command cmd_export = {
     .name = "export",
     .arguments = "",
     .description = "Prints results.tsv byte for byte, damaged rows included, wherever the store keeps its\n"
-                   "rows. `import --exact` makes a store with the same digests from it. The files beside "
-                   "the\n"
+                   "rows. `import --exact` makes a store with the same digests from it. The files beside the\n"
                    "rows (telemetry/, snapshots/, lineage_code/, logs/, provenance/, remarks.jsonl) must be\n"
                    "copied as files. --format csv and jsonl are for other programs and have sound rows only:\n"
                    "a table with a column for each parameter (param.NAME) and metric (metric.NAME), or the\n"

@@ -189,8 +189,7 @@ const struct cli_command cmd_query = {
     .name = "query",
     .arguments = "",
     .description = "Lists the trials that meet all conditions. A RANGE is LOW:HIGH, LOW:, :HIGH or one\n"
-                   "number, and includes its ends. TEXTS are exact values of a parameter, separated by "
-                   "commas\n"
+                   "number, and includes its ends. TEXTS are exact values of a parameter, separated by commas\n"
                    "(adam,sgd); a text that does not begin with a letter needs single quotes, which must be\n"
                    "protected from the shell: --param \"size='7B'\". NAME=: matches every trial that has the\n"
                    "parameter. nan is in no range. Trials without a value to sort by are left out; equal\n"

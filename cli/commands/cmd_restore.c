@@ -75,8 +75,7 @@ const struct cli_command cmd_restore = {
                    "repeated. To accept that rows are gone: lineage rebuild --digests.\n"
                    "\n"
                    "With FILE: a record without a line end may be incomplete, so the next append moves it to a file\n"
-                   "results.tsv.torn-N in the store and reports that. If you know that the record is "
-                   "complete,\n"
+                   "results.tsv.torn-N in the store and reports that. If you know that the record is complete,\n"
                    "`restore` appends it and removes the file. Its rows must be valid and their ids unused.",
     .examples = "  lineage restore -C runs/mine\n  lineage restore results.tsv.torn-1",
     CLI_ON_STORE(asked, table, 0, 1, work, &restored),

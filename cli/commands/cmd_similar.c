@@ -112,10 +112,8 @@ const struct cli_command cmd_similar = {
     .arguments = "ID|TEXT",
     .description =
         "Lists the trials that resemble a trial, or a text that describes an idea, most similar\n"
-        "first. It compares words, names of settings and their values, numbers and citations. "
-        "The\n"
-        "verdict is `same` for a trial that already made the whole change, alone or together "
-        "with\n"
+        "first. It compares words, names of settings and their values, numbers and citations. The\n"
+        "verdict is `same` for a trial that already made the whole change, alone or together with\n"
         "others, and `related` for all others; --strictness sets how sure that must be. Running\n"
         "trials are listed too. Standard error says if nothing is like the idea, which of its words\n"
         "no trial has, and if only its parts were tried. Exit status 0 if there is one, 1 if nothing resembles it or the\n"

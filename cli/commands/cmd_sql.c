@@ -72,8 +72,7 @@ static struct poptOption table[] = {
 const struct cli_command cmd_sql = {
     .name = "sql",
     .arguments = "STATEMENT",
-    .description = "Runs one SELECT on lineage.db, which is brought up to date first. The tables are "
-                   "described\n"
+    .description = "Runs one SELECT on lineage.db, which is brought up to date first. The tables are described\n"
                    "in schema/. Statements that could write are refused, and so are functions that do more\n"
                    "than compute. A number is printed as the shortest decimal that reads back as itself; NULL\n"
                    "is an empty cell, or null in JSON. Without a row the columns are still named. A\n"

@@ -181,8 +181,7 @@ const struct cli_command cmd_sweep = {
     .name = "sweep",
     .arguments = "PARAMETER [PARAMETER]",
     .description = "Prints one line per value, or per pair of values: the number of trials, the best score\n"
-                   "among kept, discarded and baseline trials, and the labels. For two parameters, pairs "
-                   "that\n"
+                   "among kept, discarded and baseline trials, and the labels. For two parameters, pairs that\n"
                    "were not tried although both values were are listed. Trials with harness_abort are left\n"
                    "out. Exit status 1 if no trial has the parameters. A name that no trial declares as a\n"
                    "parameter is looked up among the settings that trials changed in words. A metric or a\n"

@@ -182,8 +182,7 @@ const struct cli_command cmd_tried = {
     .name = "tried",
     .arguments = "",
     .description = "Lists the trials in which every given parameter has the given value: numbers within the\n"
-                   "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. "
-                   "A\n"
+                   "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. A\n"
                    "trial that ended in harness_abort does not count. If no trial has all of them, standard\n"
                    "error names the nearest values that were tried, and the trials that have most of them,\n"
                    "failures first, with their outcomes. A name that nothing has is an error (status 2).\n"

@@ -79,8 +79,7 @@ json_t *read_stranger(const char *path, const struct history_options *options, c
     if (!failed)
         history_fail(why,
                      "%.80s is of no known tool; its tables: %s; import one as a table: sqlite3 -header -csv %.60s 'SELECT * "
-                     "FROM %.40s' >runs.csv, "
-                     "lineage import runs.csv --map COLUMN=metric",
+                     "FROM %.40s' >runs.csv, lineage import runs.csv --map COLUMN=metric",
                      path, tables, path, first);
     return NULL;
 }

@@ -604,8 +604,7 @@ static const char *remedy_of(const char *path)
         {0,
          NULL,
          {"Experiment", "rev", "typ"},
-         "is a table of DVC, in which metrics and settings look alike; write JSON: dvc exp show --json >FILE, and import "
-         "that"},
+         "is a table of DVC, in which metrics and settings look alike; write JSON: dvc exp show --json >FILE, and import that"},
         {0,
          NULL,
          {"{", "\"pbounds\":", "\"target\":"},

@@ -1000,8 +1000,7 @@ static bool join_steps(struct table *t)
     if (is_training)
         history_fail(t->why,
                      "%.200s: its lines are steps of one training, because only %.40s tells them apart, and it rises; record the "
-                     "training by "
-                     "`lineage run --metric-file NAME=PATH`, or, if each line is a run, say %s",
+                     "training by `lineage run --metric-file NAME=PATH`, or, if each line is a run, say %s",
                      t->path, column, remedy);
     return !is_training;
 }

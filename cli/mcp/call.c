@@ -57,8 +57,7 @@ bool mcp_has_store(struct mcp_call *call)
 json_t *mcp_store_trouble(struct mcp_call *call, const struct lineage_error *err)
 {
     if (err->status == LINEAGE_ECANCELLED && call->server->overdue)
-        return mcp_trouble(call, "aborted after too long; narrow the question (a WHERE, a LIMIT, a smaller "
-                                 "range)");
+        return mcp_trouble(call, "aborted after too long; narrow the question (a WHERE, a LIMIT, a smaller range)");
     return mcp_trouble(call, "%s", err->text);
 }
 

@@ -154,8 +154,7 @@ static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
     if (out) {
         if (*prefix)
             fprintf(out,
-                    "SELECT exp_id FROM trials WHERE exp_id >= %s AND exp_id < %s || char(1114111) ORDER BY exp_id "
-                    "DESC LIMIT %d",
+                    "SELECT exp_id FROM trials WHERE exp_id >= %s AND exp_id < %s || char(1114111) ORDER BY exp_id DESC LIMIT %d",
                     quoted, quoted, COMPLETIONS + 1);
         else
             fprintf(out, "SELECT exp_id FROM trials ORDER BY seq DESC LIMIT %d", COMPLETIONS + 1);

@@ -59,8 +59,7 @@ const struct mcp_tool mcp_tool_suggest = {
     .description = "Settings that a proposer would run next in these ranges. They avoid failures; nothing is repeated.",
     .arguments = arguments,
     .output = "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"
-              "\"suggestions\":{\"type\":\"array\"},"
-              "\"exhausted\":{\"type\":\"boolean\",\"description\":\"all was tried\"}",
+              "\"suggestions\":{\"type\":\"array\"},\"exhausted\":{\"type\":\"boolean\",\"description\":\"all was tried\"}",
     .needed = "\"suggestions\",\"exhausted\"",
     .call = call_suggest,
 };

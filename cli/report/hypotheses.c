@@ -65,8 +65,7 @@ void hypotheses_print(const struct picture *p)
             p->model->summary->margin > 0 ? "" : " Without a noise floor every verdict is inconclusive.");
     fputs(HTML_SCROLL "<table class=\"verdicts\"><thead><tr><th scope=\"col\">verdict</th><th scope=\"col\">trial</th>"
                       "<th scope=\"col\">hypothesis</th><th scope=\"col\" class=\"n\">expected</th><th scope=\"col\" "
-                      "class=\"n\">measured</th></tr></thead>"
-                      "<tbody>\n",
+                      "class=\"n\">measured</th></tr></thead><tbody>\n",
           out);
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)
         shown += print_rows(p, order[k], k == 0 ? ROWS / 2 : ROWS - shown);

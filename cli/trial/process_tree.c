@@ -27,10 +27,8 @@ static bool parse(struct process *process, const char *text)
     const char *at = strrchr(text, ')'), *name = strchr(text, '(');
     if (!at || !name || name > at ||
         sscanf(at + 1,
-               " %c %d %d"
-               " %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 13 */
-               " %llu %llu %llu %llu %*s %*s %*s %*s"
-               " %llu %*s %ld",
+               " %c %d %d %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 13 */
+               " %llu %llu %llu %llu %*s %*s %*s %*s %llu %*s %ld",
                &state, &process->parent, &process->group, &user, &system, &waited_user, &waited_system, &process->started,
                &process->pages) != 9)
         return false;
