@@ -157,6 +157,9 @@ void cli_args_release(struct cli_args *args);
 /* Whether the command line asks for the option table (as help, manual page or completion) instead of running the
  * command. Pass such a line to cli_parse in full. */
 bool cli_asks_table(int argc, const char **argv);
+/* Sets *command to the words after --, which belong to another command and are not read as options. Returns the number of words before
+ * them. */
+int cli_words_before(const char *const **command, int argc, const char **argv);
 
 bool cli_format_parse(enum cli_format *format, const char *text); /* NULL gives CLI_TABLE; prints on failure */
 
@@ -238,6 +241,8 @@ void cli_shut(int *fd);
 
 /* Joins a directory and a name. Returns false if the path is too long. */
 bool cli_path_in(char out[PATH_MAX], const char *dir, const char *name);
+/* Makes a directory NAME-XXXXXX in TMPDIR or /tmp. Returns false with errno; dir is then "". */
+bool cli_temporary_dir(char *dir, size_t size, const char *name);
 
 /* For qsort: doubles, smallest first, and texts by their bytes. */
 int cli_by_number(const void *a, const void *b);

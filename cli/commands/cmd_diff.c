@@ -29,18 +29,15 @@ static bool stored_code_is_named(const struct lineage_trial *trial)
  * The directory is not in the store, because the store may be readable only. */
 static int stored_code_directory(char dir[PATH_MAX], struct lineage_store *store, const struct lineage_trial *trial)
 {
-    const char *place = getenv("TMPDIR");
     struct lineage_code code;
     struct lineage_error err;
     dir[0] = '\0';
     if (lineage_code_load(&code, store, trial, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = CLI_GO_ON;
-    int n = snprintf(dir, PATH_MAX, "%s/lineage-code-XXXXXX", place && *place ? place : "/tmp");
-    if (n < 0 || n >= PATH_MAX || !mkdtemp(dir)) {
+    if (!cli_temporary_dir(dir, PATH_MAX, "lineage-code"))
         status = cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
-        dir[0] = '\0';
-    } else if (lineage_code_write(store, &code, dir, &err) != LINEAGE_OK) {
+    else if (lineage_code_write(store, &code, dir, &err) != LINEAGE_OK) {
         status = cli_fail(&err);
         workdir_remove_tree(AT_FDCWD, dir);
         dir[0] = '\0';
@@ -174,9 +171,7 @@ static bool put_run(const char *dir, const char *name, const struct lineage_stor
 static int diff_runs(const struct sides *sides, const struct lineage_store *store, size_t limit)
 {
     char dir[PATH_MAX / 2], from[PATH_MAX], to[PATH_MAX];
-    const char *place = getenv("TMPDIR");
-    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", place && *place ? place : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof dir || !mkdtemp(dir))
+    if (!cli_temporary_dir(dir, sizeof dir, "lineage"))
         return cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
     snprintf(from, sizeof from, "%s/from", dir);
     snprintf(to, sizeof to, "%s/to", dir);

@@ -208,12 +208,11 @@ static void describe(const json_t *history, const struct history_rows *rows, str
 static enum lineage_status keep_code(struct lineage_store *store, struct history_rows *rows, size_t i, struct lineage_error *err)
 {
     json_t *code = json_object_get(rows->runs[i], "code"), *text;
-    const char *name, *notes = rows->trials[i].notes, *base = getenv("TMPDIR");
+    const char *name, *notes = rows->trials[i].notes;
     char dir[PATH_MAX], path[PATH_MAX + 256], note[LINEAGE_CODE_NOTE_MAX], *joined = NULL;
-    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", base && *base ? base : "/tmp");
     if (!json_object_size(code))
         return LINEAGE_OK;
-    bool good = n > 0 && n < PATH_MAX && mkdtemp(dir);
+    bool good = cli_temporary_dir(dir, sizeof dir, "lineage");
     const bool made = good;
     json_object_foreach(code, name, text) {
         snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -579,11 +578,9 @@ static int try_import(const struct lineage_config *config, const struct import_o
 {
     const struct lineage_open_options options = {.no_mirror = true};
     char dir[PATH_MAX];
-    const char *base = getenv("TMPDIR");
     struct lineage_store *store = NULL;
     struct lineage_error err;
-    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", base && *base ? base : "/tmp");
-    if (n < 0 || n >= PATH_MAX || !mkdtemp(dir))
+    if (!cli_temporary_dir(dir, sizeof dir, "lineage"))
         return cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
     enum lineage_status status = lineage_store_create(dir, config, &err);
     if (status == LINEAGE_OK)

@@ -238,17 +238,6 @@ static int read_program(struct program *p)
     return print_program(p);
 }
 
-/* The words after -- belong to the command. Returns the number of words before them. */
-static int find_command(struct program *p, int argc, const char **argv)
-{
-    for (int i = 1; i < argc && !cli_asks_table(argc, argv); i++)
-        if (strcmp(argv[i], "--") == 0) {
-            p->command = argv + i + 1;
-            return i;
-        }
-    return argc;
-}
-
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct program p = {0};
@@ -263,7 +252,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_FLAG("skill", &p.skill, "print a SKILL.md, with its front matter"),
         POPT_TABLEEND};
     struct cli_args args;
-    int status = cli_parse(&args, command, options, 0, 0, find_command(&p, argc, argv), argv);
+    int status = cli_parse(&args, command, options, 0, 0, cli_words_before(&p.command, argc, argv), argv);
     if (status == CLI_GO_ON)
         status = read_program(&p);
     cli_args_release(&args);

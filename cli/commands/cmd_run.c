@@ -251,17 +251,6 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-/* The words after -- belong to the command and are not read as options. Returns the number of words before them. */
-static int find_command(struct run_options *o, int argc, const char **argv)
-{
-    for (int i = 1; i < argc && !cli_asks_table(argc, argv); i++)
-        if (strcmp(argv[i], "--") == 0) {
-            o->command = argv + i + 1;
-            return i;
-        }
-    return argc;
-}
-
 static int run_run(struct run_options *o, const struct cli_command *command, int argc, const char **argv)
 {
     const struct poptOption before[] = {CLI_DIR_OPTION(&o->session.where.dir),
@@ -290,7 +279,7 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
     o->hold = -1;
     o->session.before_open = read_options;
     o->session.appends = true;
-    return cli_on_store(&o->session, command, options, 0, 1, find_command(o, argc, argv), argv, work, o);
+    return cli_on_store(&o->session, command, options, 0, 1, cli_words_before(&o->command, argc, argv), argv, work, o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)

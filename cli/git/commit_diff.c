@@ -1,11 +1,8 @@
 #include "git/commit_diff.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "cli.h"
 #include "git/repository.h"
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
@@ -43,9 +40,7 @@ static bool write_attributes(const struct repository *r)
 static char *ask_scratch(struct repository *r, const char *const *words, size_t *length)
 {
     char dir[PATH_MAX], *text = NULL;
-    const char *place = getenv("TMPDIR");
-    int n = snprintf(dir, sizeof dir, "%s/lineage-XXXXXX", place && *place ? place : "/tmp");
-    if (n < 0 || n >= PATH_MAX || !mkdtemp(dir))
+    if (!cli_temporary_dir(dir, sizeof dir, "lineage"))
         return NULL;
     r->index[0] = '\0'; /* neither side is the work tree */
     if (repository_scratch_make(r, dir) && write_attributes(r))

@@ -35,6 +35,23 @@ static void json_number(FILE *out, struct lineage_number number)
     fwrite(text, 1, decimal_text(text, number.value, decimals), out);
 }
 
+static void put_text(FILE *out, const char *text, int max)
+{
+    if (max < 0)
+        fputs(text, out);
+    else
+        html_json_string(out, text, (size_t)max);
+}
+
+/* Prints like printf, but a text with a precision as html_json_string does. */
+__attribute__((format(printf, 2, 3))) static void json_print(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    cli_print_with(out, put_text, format, args);
+    va_end(args);
+}
+
 static void list_integer(FILE *out, size_t i, double value)
 {
     char text[1 + DECIMAL_MAX] = ",";
@@ -145,8 +162,8 @@ static void odd_values(FILE *out, const struct model *model, const struct model_
             const struct lineage_param *param = &model->trials[i].params[k];
             if (strcmp(param->name, axis->name) != 0)
                 continue;
-            fprintf(out, "%s\"%zu\":", any ? "," : ",\"odd\":{", i);
-            html_json_string(out, param->text ? param->text : lineage_number_format(text, param->value), 60);
+            json_print(out, "%s\"%zu\":%.60s", any ? "," : ",\"odd\":{", i,
+                       param->text ? param->text : lineage_number_format(text, param->value));
             any = true;
         }
     fputs(any ? "}" : "", out);
@@ -158,10 +175,8 @@ static void print_axis(FILE *out, const struct model *model, const struct model_
     html_json_string(out, axis->name, 60);
     fprintf(out, ",\"low\":%.17g,\"high\":%.17g,\"log\":%s", axis->low, axis->high, axis->log ? "true" : "false");
     fputs(axis->n_distinct < 2 ? ",\"same\":true" : "", out);
-    for (size_t w = 0; axis->words && w < axis->n_distinct; w++) {
-        fputs(w ? "," : ",\"words\":[", out);
-        html_json_string(out, axis->words[w], 60);
-    }
+    for (size_t w = 0; axis->words && w < axis->n_distinct; w++)
+        json_print(out, w ? ",%.60s" : ",\"words\":[%.60s", axis->words[w]);
     fputs(axis->words ? "]" : "", out);
     odd_values(out, model, axis);
     fputs(",\n\"v\":[", out);
@@ -184,19 +199,14 @@ static size_t count_changes(const struct lineage_knob *knob)
 static void print_knob(FILE *out, const struct model *model, const struct lineage_knob *knob)
 {
     bool any = false;
-    fputs("{\"name\":", out);
-    html_json_string(out, knob->name, 60);
-    fputs(",\"c\":[", out);
+    json_print(out, "{\"name\":%.60s,\"c\":[", knob->name);
     for (size_t i = 0; i < knob->n_tries; i++) {
         const struct lineage_change *change = knob->tries[i].change;
         size_t trial = model->of_idea[knob->tries[i].trial];
         if (trial == MODEL_NONE || change->source == LINEAGE_CHANGE_DECLARED)
             continue;
-        fprintf(out, "%s%zu,", any ? "," : "", trial);
-        html_json_string(out, change->from ? change->from : "", 60);
-        putc(',', out);
-        html_json_string(out, change->to, 60);
-        fprintf(out, ",%d", (int)change->source);
+        json_print(out, "%s%zu,%.60s,%.60s,%d", any ? "," : "", trial, change->from ? change->from : "", change->to,
+                   (int)change->source);
         any = true;
     }
     fputs("]}", out);
@@ -219,11 +229,8 @@ static void print_knobs(FILE *out, const struct model *model)
 
 static void print_names(FILE *out, const struct model *model, const struct name_list *who)
 {
-    fputs("{\"metric\":", out);
-    html_json_string(out, model->metric, 60);
-    fputs(",\"dir\":", out);
-    html_json_string(out, model->dir, 300);
-    fprintf(out, ",\"n\":%zu,\"higher\":%s,\"labels\":[", model->n, model->direction == LINEAGE_HIGHER ? "true" : "false");
+    json_print(out, "{\"metric\":%.60s,\"dir\":%.300s,\"n\":%zu,\"higher\":%s,\"labels\":[", model->metric, model->dir, model->n,
+               model->direction == LINEAGE_HIGHER ? "true" : "false");
     for (int label = 0; label < LINEAGE_N_LABELS; label++)
         fprintf(out, "%s[\"%s\",\"%s\"]", label ? "," : "", outcome_class((enum lineage_label)label),
                 label_words((enum lineage_label)label));
@@ -234,10 +241,8 @@ static void print_names(FILE *out, const struct model *model, const struct name_
     for (int source = 0; source < LINEAGE_N_CHANGE_SOURCES; source++)
         fprintf(out, "%s\"%s\"", source ? "," : "", lineage_change_source_name((enum lineage_change_source)source));
     fprintf(out, "],\"pictured\":%zu,\"whos\":[", model->n_axes);
-    for (size_t i = 0; i < who->n; i++) {
-        fputs(i ? "," : "", out);
-        html_json_string(out, who->names[i], 60);
-    }
+    for (size_t i = 0; i < who->n; i++)
+        json_print(out, i ? ",%.60s" : "%.60s", who->names[i]);
     fputs("],\n\"who\":[", out);
     for (size_t i = 0; i < model->n; i++)
         list_integer(out, i, (double)specialist_index(who, model->trials[i].specialist));

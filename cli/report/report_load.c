@@ -49,7 +49,7 @@ static const char *keep_text(struct model *model, const char *text)
 /* The walk visits parents before children, so the trials above the current depth are its ancestors. */
 struct walk {
     struct model *model;
-    size_t room;
+    size_t room, seq_room;
     size_t *above; /* index of the ancestor at each depth */
     size_t above_room;
     size_t *seq; /* [n]; trials in the order of the walk */
@@ -60,11 +60,6 @@ struct walk {
 static struct lineage_number if_finite(struct lineage_number number)
 {
     return number.present && isfinite(number.value) ? number : (struct lineage_number){0};
-}
-
-static bool is_measured(enum lineage_label label)
-{
-    return label == LINEAGE_KEEP || label == LINEAGE_DISCARD || label == LINEAGE_BASELINE;
 }
 
 static const struct lineage_param *keep_params(struct model *model, const struct lineage_param *list, size_t n)
@@ -104,7 +99,7 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     out->delta = if_finite(trial->delta_vs_best);
     out->train_s = if_finite(trial->train_s);
     out->total_s = if_finite(trial->total_s);
-    out->measured = is_measured(trial->status) && out->score.present;
+    out->measured = lineage_label_is_measured(trial->status) && out->score.present;
     out->dated = *out->timestamp && lineage_time_read(&out->time, out->timestamp);
     fill_uncertainty(model, out, trial);
     out->params = keep_params(model, trial->params, trial->n_params);
@@ -116,29 +111,13 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     return out->params && out->metrics && out->turns && out->odd;
 }
 
-/* Doubles the array: trials may be appended before the walk. */
-static bool grow(void **array, size_t *room, size_t need, size_t size)
-{
-    if (need <= *room)
-        return true;
-    size_t more = *room ? *room * 2 : 1024;
-    void *grown = realloc(*array, (more < need ? need : more) * size);
-    if (!grown)
-        return false;
-    *array = grown;
-    *room = more < need ? need : more;
-    return true;
-}
-
 static bool take_node(void *context, const struct lineage_tree_node *node)
 {
     struct walk *walk = context;
     struct model *model = walk->model;
-    /* trials and seq have the same size; this is a copy of it, because the first call changes the original */
-    size_t room = walk->room;
-    walk->failed = !grow((void **)&model->trials, &walk->room, model->n + 1, sizeof *model->trials) ||
-                   !grow((void **)&walk->seq, &room, model->n + 1, sizeof *walk->seq) ||
-                   !grow((void **)&walk->above, &walk->above_room, node->depth + 1, sizeof *walk->above);
+    /* Trials may have been appended before the walk. A node is at most one deeper than the one before it. */
+    walk->failed = !CLI_ROOM(model->trials, model->n, walk->room) || !CLI_ROOM(walk->seq, model->n, walk->seq_room) ||
+                   !CLI_ROOM(walk->above, node->depth, walk->above_room);
     if (walk->failed)
         return false;
     struct model_trial *trial = &model->trials[model->n];
@@ -192,13 +171,13 @@ static bool into_file_order(struct model *model, const size_t *seq)
 
 static enum lineage_status load_trials(struct model *model, struct lineage_error *err)
 {
-    struct walk walk = {.model = model};
     const size_t room = (size_t)model->summary->rows + 1;
-    if (!grow((void **)&model->trials, &walk.room, room, sizeof *model->trials))
+    struct walk walk = {.model = model, .room = room, .seq_room = room, .seq = malloc(room * sizeof *walk.seq)};
+    model->trials = malloc(room * sizeof *model->trials);
+    if (!model->trials || !walk.seq) {
+        free(walk.seq);
         return cli_no_memory_error(err);
-    walk.seq = malloc(walk.room * sizeof *walk.seq);
-    if (!walk.seq)
-        return cli_no_memory_error(err);
+    }
     enum lineage_status status = lineage_tree_walk(model->store, take_node, &walk, err);
     if (status == LINEAGE_OK && (walk.failed || !into_file_order(model, walk.seq)))
         status = cli_no_memory_error(err);

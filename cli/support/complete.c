@@ -144,18 +144,6 @@ static struct completion last_item(const struct completion *c)
     return item;
 }
 
-static void offer_files(const struct completion *c)
-{
-    (void)c;
-    puts(":file");
-}
-
-static void offer_directories(const struct completion *c)
-{
-    (void)c;
-    puts(":directory");
-}
-
 static void offer_labels(const struct completion *c)
 {
     struct completion item = last_item(c);
@@ -169,10 +157,7 @@ static void offer_label(const struct completion *c)
     complete_offer(c, "auto", "", "keep or discard according to the score");
 }
 
-static void offer_columns(const struct completion *c)
-{
-    offer_list(c, "core_metric val_bpb delta_vs_best train_s total_s", " ", "");
-}
+#define COLUMNS "core_metric val_bpb delta_vs_best train_s total_s"
 
 static void offer_params(const struct completion *c)
 {
@@ -188,8 +173,7 @@ static void offer_sort_keys(const struct completion *c)
         key.word++;
         key.kept_length++;
     }
-    offer_list(&key, "score exp_id timestamp specialist status", " ", "");
-    offer_columns(&key);
+    offer_list(&key, "score exp_id timestamp specialist status " COLUMNS, " ", "");
     complete_params(&key, "");
 }
 
@@ -207,37 +191,32 @@ static void offer_assignments(const struct completion *c)
     complete_param_values(&value, c->word, (size_t)(equals - c->word));
 }
 
-static void offer_dates(const struct completion *c)
-{
-    offer_list(c, "now today yesterday monday tuesday wednesday thursday friday saturday sunday", " ", "");
-}
-
+/* What the words of `kinds`, separated by blanks, stand for: the words of a function, these words, or a request to the shell. */
 static const struct {
-    const char *kind;
+    const char *kinds;
     void (*offer)(const struct completion *c);
-} kinds[] = {{"ID", complete_ids},
-             {"FILE", offer_files},
-             {"PATH", offer_files},
-             {"COMMAND", offer_files},
-             {"ARG", offer_files},
-             {"RECIPE", offer_files},
-             {"CHECKPOINT", offer_files},
-             {"SWEEP", offer_files},
-             {"DIR", offer_directories},
-             {"STORE", offer_directories},
-             {"LABEL", offer_label},
-             {"LABELS", offer_labels},
-             {"COLUMN", offer_columns},
-             {"PARAMETER", offer_params},
-             {"NAME[,NAME]", offer_params},
-             {"[-]NAME", offer_sort_keys},
-             {"NAME=RANGE", offer_assignments},
-             {"NAME=NUMBER", offer_assignments},
-             {"NAME=VALUE", offer_assignments},
-             {"PATH=VALUE", offer_assignments},
-             {"VARIANT", complete_specialists},
-             {"DATE", offer_dates},
-             {NULL, NULL}};
+    const char *words, *request;
+} values[] = {{"ID", complete_ids, NULL, NULL},
+              {"FILE PATH COMMAND ARG RECIPE CHECKPOINT SWEEP", NULL, NULL, ":file"},
+              {"DIR STORE", NULL, NULL, ":directory"},
+              {"LABEL", offer_label, NULL, NULL},
+              {"LABELS", offer_labels, NULL, NULL},
+              {"COLUMN", NULL, COLUMNS, NULL},
+              {"PARAMETER NAME[,NAME]", offer_params, NULL, NULL},
+              {"[-]NAME", offer_sort_keys, NULL, NULL},
+              {"NAME=RANGE NAME=NUMBER NAME=VALUE PATH=VALUE", offer_assignments, NULL, NULL},
+              {"VARIANT", complete_specialists, NULL, NULL},
+              {"DATE", NULL, "now today yesterday monday tuesday wednesday thursday friday saturday sunday", NULL}};
+
+static bool is_word_of(const char *words, const char *word)
+{
+    for (size_t length; *words; words += length + (words[length] == ' ')) {
+        length = strcspn(words, " ");
+        if (strlen(word) == length && strncmp(words, word, length) == 0)
+            return true;
+    }
+    return false;
+}
 
 /* The help text NAME can mean many kinds of values; for these options the kind is known. */
 static const struct {
@@ -252,9 +231,15 @@ static bool is_literal(const char *kind)
 
 static void offer_kind(const struct completion *c, const char *kind)
 {
-    for (size_t i = 0; kinds[i].kind; i++)
-        if (strcmp(kinds[i].kind, kind) == 0)
-            kinds[i].offer(c);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (is_word_of(values[i].kinds, kind)) {
+            if (values[i].offer)
+                values[i].offer(c);
+            else if (values[i].words)
+                offer_list(c, values[i].words, " ", "");
+            else
+                puts(values[i].request);
+        }
     if (is_literal(kind))
         complete_offer(c, kind, "", NULL);
 }
@@ -372,11 +357,6 @@ static void offer_positional(const struct completion *c, const struct before *be
         offer_value(c, kind, kind);
 }
 
-static void offer_option_value(struct completion *c, const struct poptOption *option)
-{
-    offer_value(c, option->longName, option->argDescrip ? option->argDescrip : "");
-}
-
 int complete_words(const struct cli_command *command, const struct poptOption *options, size_t n, const char **words)
 {
     const char *last = n ? words[n - 1] : "";
@@ -386,16 +366,16 @@ int complete_words(const struct cli_command *command, const struct poptOption *o
         take_word(&before, &c, words[i]);
     const struct poptOption *option = before.only_positional ? NULL : option_of(options, last);
     const char *equals = strchr(last, '=');
-    if (before.waiting) {
-        offer_option_value(&c, before.waiting);
-    } else if (option && equals && takes_value(option)) {
+    if (!before.waiting && option && equals && takes_value(option)) {
         c.word = equals + 1;
         c.kept_length = (size_t)(equals + 1 - last);
-        offer_option_value(&c, option);
-    } else if (last[0] == '-' && !before.only_positional) {
-        offer_options(&c);
-    } else {
-        offer_positional(&c, &before);
+        before.waiting = option;
     }
+    if (before.waiting)
+        offer_value(&c, before.waiting->longName, before.waiting->argDescrip ? before.waiting->argDescrip : "");
+    else if (last[0] == '-' && !before.only_positional)
+        offer_options(&c);
+    else
+        offer_positional(&c, &before);
     return CLI_OK;
 }

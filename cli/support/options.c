@@ -501,3 +501,13 @@ bool cli_second_parse(struct lineage_config *config, const char *what, const cha
     config->second_direction = higher ? LINEAGE_HIGHER : LINEAGE_LOWER;
     return true;
 }
+
+int cli_words_before(const char *const **command, int argc, const char **argv)
+{
+    for (int i = 1; i < argc && !cli_asks_table(argc, argv); i++)
+        if (strcmp(argv[i], "--") == 0) {
+            *command = argv + i + 1;
+            return i;
+        }
+    return argc;
+}

@@ -153,3 +153,13 @@ void cli_store_above(char path[PATH_MAX])
     }
     path[0] = '\0';
 }
+
+bool cli_temporary_dir(char *dir, size_t size, const char *name)
+{
+    const char *place = getenv("TMPDIR");
+    int n = snprintf(dir, size, "%s/%s-XXXXXX", place && *place ? place : "/tmp", name);
+    bool made = n >= 0 && (size_t)n < size && mkdtemp(dir);
+    if (!made)
+        dir[0] = '\0';
+    return made;
+}
