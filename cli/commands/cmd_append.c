@@ -1,7 +1,5 @@
 /* cmd_append.c: `lineage append`: records one or several trials. */
 #include <fts.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/text.h>
 

@@ -1,10 +1,6 @@
 /* cmd_import.c: `lineage import`: appends the rows of another tool's results.tsv, or the runs that another tool has recorded. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

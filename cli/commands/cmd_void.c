@@ -1,6 +1,4 @@
 /* cmd_void.c: `lineage void`: takes trials out of the count, or back. */
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/evidence.h>
 #include <lineage/text.h>

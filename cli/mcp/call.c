@@ -1,5 +1,4 @@
 /* call.c: what every method needs to answer: errors, parameters, texts that are written piece by piece. */
-#include <stdarg.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>

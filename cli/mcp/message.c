@@ -7,12 +7,6 @@
 #include "cli.h"
 #include "mcp/lines.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY };
 
 static void refuse(struct mcp_message *message, enum mcp_code code, const char *format, ...)

@@ -4,7 +4,6 @@
  * once.
  */
 #include <signal.h>
-#include <stdarg.h>
 
 #include "mcp/mcp.h"
 

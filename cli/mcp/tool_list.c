@@ -2,9 +2,6 @@
  * tool_list.c: the tools query, tried, chain, best, trial, which show trials as rows. They are together because they
  * share the page with its fields and its cursor, and differ in what they select.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/remarks.h>
 #include <lineage/voids.h>

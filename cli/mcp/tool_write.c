@@ -2,11 +2,7 @@
  * tool_write.c: the tools `append`, `note`, `lease` and `void`, offered only with --allow-write. Separate from the reading tools, so
  * that everything a client can change is in one file.
  */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <math.h>
 
 #include <lineage/notes.h>
 #include <lineage/remarks.h>

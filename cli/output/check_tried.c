@@ -1,7 +1,5 @@
 #include "output/ideas_out.h"
 
-#include <stdarg.h>
-
 #include <lineage/notes.h>
 #include <lineage/text.h>
 

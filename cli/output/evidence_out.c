@@ -1,7 +1,3 @@
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/report.h>

@@ -4,9 +4,6 @@
  */
 #include "report/html_escape.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <lineage/render.h>
 #include <lineage/text.h>
 

@@ -6,7 +6,6 @@
 #include "report/html_page.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

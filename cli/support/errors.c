@@ -4,7 +4,6 @@
  * Every message is one line on standard error that begins with "lineage: ". Scripts and tests look for that, and an
  * agent that reads a terminal's log uses it to tell messages from results.
  */
-#include <stdarg.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>

@@ -5,7 +5,6 @@
  * reads back exactly, so that 0.3 in results.tsv is 0.3 in every output.
  */
 #include <fcntl.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 
 #include <lineage/notes.h>

@@ -1,5 +1,4 @@
 /* print.c: prints with a format whose texts are escaped on the way; see cli.h. */
-#include <stdarg.h>
 
 #include "cli.h"
 
