@@ -368,6 +368,10 @@ const char *cli_sign(const char *unicode, const char *ascii);
 /* Prints JSON with the shortest form of each number and a final newline, on several indented lines if indent is
  * true. */
 void cli_json_print(FILE *out, const json_t *value, bool indent);
+/* Prints the value to standard output on several lines, and gives it up. Returns CLI_OK. */
+int cli_json_answer(json_t *value);
+/* Prints the next element of an array on a line of standard output, whose end comes with the next one, and gives it up. */
+void cli_json_element(json_t *value, bool first);
 /* Sets members: pairs of a name and a new value, whose reference it takes over, ended by NULL. A value
  * that is NULL leaves its member out. */
 void cli_json_set(json_t *object, ...) __attribute__((sentinel));

@@ -48,17 +48,18 @@ static enum lineage_status load_progress(struct lineage_store *store, struct pro
 
 static void print_progress(const struct cli_screen *screen, const struct progress *p)
 {
-    char first[LINEAGE_NUMBER_MAX], last[LINEAGE_NUMBER_MAX], *text = NULL;
-    size_t length = 0, room = screen->width > LABEL + 10 ? screen->width - LABEL : 10;
-    FILE *out = open_memstream(&text, &length);
+    char first[LINEAGE_NUMBER_MAX], last[LINEAGE_NUMBER_MAX];
+    const size_t room = screen->width > LABEL + 10 ? screen->width - LABEL : 10;
+    struct cli_writer text = {0};
+    FILE *out = cli_writer_open(&text);
     if (!out)
         return;
     sparkline_print(out, p->values, p->n, room < SPARKLINE ? room : SPARKLINE);
     fprintf(out, " %s to %s in %zu trials, %zu improvement%s", cli_number_text(first, screen, p->values[0]),
             cli_number_text(last, screen, p->values[p->n - 1]), p->n, p->improved, p->improved == 1 ? "" : "s");
-    if (fclose(out) == 0)
-        cli_show_line(stdout, screen, "best so far", text, CLI_PLAIN);
-    free(text);
+    if (cli_writer_close(&text))
+        cli_show_line(stdout, screen, "best so far", text.text, CLI_PLAIN);
+    free(text.text);
 }
 
 /* The drawing is only for people, and only on a screen that can show it. */
@@ -99,8 +100,7 @@ static void print_json(const struct cli_session *session, const struct lineage_t
         cli_json_set(object, "second", cli_json_text(config->second), "front", cli_front_json(front), NULL);
     if (setting)
         json_object_set_new(object, "setting", setting);
-    cli_json_print(stdout, object, true);
-    json_decref(object);
+    cli_json_answer(object);
 }
 
 static int print_best(struct cli_session *session, const struct lineage_trial *best, const struct lineage_front *front,

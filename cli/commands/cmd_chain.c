@@ -34,9 +34,7 @@ static int print_json(const struct lineage_chain *chain)
                  json_integer(chain->n ? (json_int_t)chain->passed_over[0] : 0), "left_out",
                  chain->left_out ? json_integer((json_int_t)chain->left_out) : NULL, "ended", ended_json(chain), "keeps_before",
                  chain->keeps ? json_integer((json_int_t)chain->keeps) : NULL, NULL);
-    cli_json_print(stdout, object, true);
-    json_decref(object);
-    return CLI_OK;
+    return cli_json_answer(object);
 }
 
 /* Shortens the hypothesis, because a chain is read as a whole; `show` prints all of it. */

@@ -27,9 +27,7 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_no
                      cli_json_text(claim->claim), "counter", cli_idea_ids_json(ideas, claim->counter, claim->n_counter), NULL);
         json_array_append_new(array, object);
     }
-    cli_json_print(stdout, array, true);
-    json_decref(array);
-    return CLI_OK;
+    return cli_json_answer(array);
 }
 
 /* Formats the trials that contradict a claim: "036 harness_abort, 210 discard 1.0712". */

@@ -103,9 +103,7 @@ static int run_kernel(const char *family, bool single, const char *values)
     json_array_foreach(warnings, i, warning)
         cli_error(CLI_OK, "core %s: warning: %s", family, json_string_value(warning));
     json_object_del(results, "warnings");
-    cli_json_print(stdout, results, true);
-    json_decref(results);
-    return CLI_OK;
+    return cli_json_answer(results);
 }
 
 /* The source of a golden file is a text, the input of that name a list. */

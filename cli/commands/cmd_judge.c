@@ -324,9 +324,7 @@ static int print_wording(const char *file)
     json_t *wording = wording_open(file, why);
     if (!wording)
         return cli_error(CLI_USAGE, "%s", why);
-    cli_json_print(stdout, wording, true);
-    json_decref(wording);
-    return CLI_OK;
+    return cli_json_answer(wording);
 }
 
 static int work(struct judge_options *o, const struct cli_args *args)

@@ -215,8 +215,7 @@ static int work(struct cli_session *session, void *context)
             if (json_array_append_new(array, knob_json(ideas, &knobs.items[i])) != 0)
                 status = cli_no_memory();
         if (status == CLI_OK)
-            cli_json_print(stdout, array, true);
-        json_decref(array);
+            cli_json_answer(array);
     } else {
         status = print_knobs(session, ideas, &knobs, least);
     }

@@ -209,8 +209,7 @@ static void print_json(const struct passk_options *o, const struct passk_counts 
         fit = json_pack("{s:f, s:f, s:f}", "alpha", curves->fit.alpha, "beta", curves->fit.beta, "log_likelihood",
                         curves->fit.log_likelihood);
     cli_json_set(root, "beta_fit", fit, "passk", curve_json(o, curves), NULL);
-    cli_json_print(stdout, root, true);
-    json_decref(root);
+    cli_json_answer(root);
 }
 
 static int print_curves(const struct passk_options *o, const struct passk_counts *counts, const struct curves *curves)

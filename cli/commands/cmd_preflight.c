@@ -286,9 +286,7 @@ static int print_json(const struct preflight *p)
         return cli_no_memory();
     cli_json_set(root, "plan", p->unplanned ? json_null() : plan_json(p), "memory", !p->unplanned ? memory_json(p) : NULL,
                  "refused", p->refused[0] ? cli_json_text(p->refused) : json_null(), NULL);
-    cli_json_print(stdout, root, true);
-    json_decref(root);
-    return CLI_OK;
+    return cli_json_answer(root);
 }
 
 static int look(struct preflight *p, const char *path)

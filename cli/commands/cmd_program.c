@@ -150,9 +150,8 @@ static void print_filled(const struct program *p, const char *from)
 /* The text about several agents: a work tree for each, and their names. */
 static char *make_agents(const struct program *p)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = p->n_agents > 1 ? open_memstream(&text, &length) : NULL;
+    struct cli_writer text = {0};
+    FILE *out = p->n_agents > 1 ? cli_writer_open(&text) : NULL;
     if (!out)
         return strdup("");
     fprintf(
@@ -166,7 +165,7 @@ static char *make_agents(const struct program *p)
     fputs("```\n\n`lineage run` and `lineage lease` know the agent by its work tree. Elsewhere, say `export "
           "LINEAGE_AGENT=NAME`.\n\n",
           out);
-    return fclose(out) == 0 ? text : (free(text), NULL);
+    return cli_writer_close(&text);
 }
 
 /* Each unknown value is a placeholder in capitals, and the first lines list the placeholders. */

@@ -39,8 +39,7 @@ static int print_all(const struct rollout_options *o, const struct trainer_rollo
             status = rollout_print(&o->source.recipe, &r);
     }
     if (o->format == CLI_JSON)
-        cli_json_print(stdout, list, true);
-    json_decref(list);
+        cli_json_answer(list);
     return status;
 }
 

@@ -39,8 +39,7 @@ static void print_file(void *context, const char *path, size_t places, const cha
 
 static void note_running(void *context, const char *name, int dir, bool held)
 {
-    (void)name;
-    (void)dir;
+    (void)name, (void)dir;
     ((struct scrub_options *)context)->any_running |= held;
 }
 

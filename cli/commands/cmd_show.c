@@ -135,9 +135,7 @@ static int print_json(const struct lineage_trial *trial, const struct lineage_st
                      cli_json_text(*measured->against ? measured->against : measured->command_against), NULL);
     if (run)
         json_object_set(object, "provenance", run);
-    cli_json_print(stdout, object, true);
-    json_decref(object);
-    return CLI_OK;
+    return cli_json_answer(object);
 }
 
 /* Prints the trial and its changes, and for a command's trial its provenance. TSV contains only the row of

@@ -21,9 +21,7 @@ static int print_json(const struct lineage_ideas *ideas, const struct lineage_si
                      cli_json_figure(idea->score), "delta_vs_best", cli_json_figure(idea->delta_vs_best), NULL);
         json_array_append_new(array, object);
     }
-    cli_json_print(stdout, array, true);
-    json_decref(array);
-    return CLI_OK;
+    return cli_json_answer(array);
 }
 
 static int print_list(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_similar_list *found)

@@ -25,18 +25,16 @@ static void put_seconds(const struct status *o, double seconds)
 
 static void put_metrics(const struct status *o, const struct running_trial *t)
 {
-    char *text = NULL;
-    size_t length, n = 0;
+    struct cli_writer text = {0};
+    size_t n = 0;
     const char *name;
     json_t *value;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cli_writer_open(&text);
     json_object_foreach(t->metrics, name, value)
         if (out && n++ < METRICS_SHOWN)
             fprintf(out, "%s%.60s %.4g", n > 1 ? ", " : "", name, json_number_value(value));
-    if (out)
-        fclose(out);
-    cli_list_text(o->list, text ? text : "");
-    free(text);
+    cli_list_text(o->list, cli_writer_close(&text));
+    free(text.text);
 }
 
 static void put_step(const struct status *o, const struct running_trial *t)

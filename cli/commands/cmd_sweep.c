@@ -115,9 +115,7 @@ static int print_json(const struct lineage_sweep *sweep, const struct lineage_se
     cli_json_set(root, "cells", cells, "untried", untried_json(sweep, x, y), "without", json_integer((json_int_t)sweep->without),
                  "aborted", json_integer((json_int_t)sweep->aborted), "source",
                  settings ? cli_settings_sources_json(settings) : NULL, NULL);
-    cli_json_print(stdout, root, true);
-    json_decref(root);
-    return CLI_OK;
+    return cli_json_answer(root);
 }
 
 static void print_remarks(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
@@ -133,18 +131,18 @@ static void print_remarks(FILE *out, const struct lineage_sweep *sweep, const ch
 static void print_below(const struct cli_screen *screen, const struct lineage_sweep *sweep, const char *x, const char *y,
                         const struct lineage_settings *settings)
 {
-    char *text = NULL, *rest, *line;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    struct cli_writer text = {0};
+    FILE *out = cli_writer_open(&text);
+    char *rest, *line;
     if (!out)
         return;
     print_untried(out, sweep, x, y);
     print_remarks(out, sweep, x, y);
     cli_settings_explain(out, settings, "");
-    if (fclose(out) == 0)
-        for (rest = text; (line = strsep(&rest, "\n")) && *line;)
+    if (cli_writer_close(&text))
+        for (rest = text.text; (line = strsep(&rest, "\n")) && *line;)
             display_wrapped(stdout, line, screen->terminal ? screen->width : SIZE_MAX);
-    free(text);
+    free(text.text);
 }
 
 static int print_sweep(struct cli_session *session, const struct lineage_sweep *sweep, const char *x, const char *y)

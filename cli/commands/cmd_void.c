@@ -70,8 +70,7 @@ static void say_best(struct lineage_store *store, const char *before)
 /* The trials whose label is not that of their row, as {id: label}. Returns an object of its own. */
 static bool take_judged(void *context, size_t n, const char *const *names, const char *const *texts)
 {
-    (void)n;
-    (void)names;
+    (void)n, (void)names;
     return json_object_set_new(context, texts[0] ? texts[0] : "", cli_json_text(texts[1] ? texts[1] : "")) == 0;
 }
 
@@ -167,8 +166,7 @@ static int append_one(struct cli_session *session, const struct void_options *o,
         if (session->format == CLI_JSON) {
             json_t *object = json_pack("{s:o, s:o, s:b}", "exp_id", cli_json_text(row.exp_id), "voids",
                                        cli_json_text(row.parent_exp), "undo", o->undo);
-            cli_json_print(stdout, object, true);
-            json_decref(object);
+            cli_json_answer(object);
         } else {
             puts(row.exp_id);
         }

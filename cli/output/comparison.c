@@ -228,8 +228,7 @@ static void print_json(const struct lineage_comparison *c, const char *over, enu
                  cli_json_number(c->confidence), NULL);
     set_count(root, "comparisons", c->n_tests);
     cli_json_set(root, "variants", variants, "also_different", confounded, NULL);
-    cli_json_print(stdout, root, true);
-    json_decref(root);
+    cli_json_answer(root);
 }
 
 int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, const struct lineage_config *config,

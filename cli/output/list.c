@@ -533,17 +533,7 @@ static void print_json_row(const struct cli_list *list)
     json_t *object = json_object();
     for (size_t i = 0; i < list->n; i++)
         json_object_set_new(object, list->columns[i], cell_json(&list->cells[i]));
-    fputs(list->rows ? ",\n " : "\n ", list->out);
-    char *line = NULL;
-    size_t length = 0;
-    FILE *text = open_memstream(&line, &length);
-    if (text) {
-        cli_json_print(text, object, false);
-        fclose(text);
-        fwrite(line, 1, length - 1, list->out);
-    }
-    free(line);
-    json_decref(object);
+    cli_json_element(object, !list->rows);
 }
 
 /* Zeroes the cells after freeing them, so that free_list may free every cell, used or not. */

@@ -49,9 +49,8 @@ static void put_lines(FILE *out, const char *name, const struct lineage_measured
 void cli_measured_show(const struct lineage_measured *measured, const struct cli_screen *screen)
 {
     for (size_t i = 0, end; i < measured->n_lines; i = end) {
-        char *text = NULL;
-        size_t length;
-        FILE *out = open_memstream(&text, &length);
+        struct cli_writer text = {0};
+        FILE *out = cli_writer_open(&text);
         end = end_of_file(measured, i);
         if (!out)
             return;
@@ -64,9 +63,9 @@ void cli_measured_show(const struct lineage_measured *measured, const struct cli
         }
         if (end > i + 1 + PARTS_SHOWN)
             fprintf(out, " and %zu more", end - i - 1 - PARTS_SHOWN);
-        if (fclose(out) == 0)
-            cli_show_line(stdout, screen, "code", text, CLI_PLAIN);
-        free(text);
+        if (cli_writer_close(&text))
+            cli_show_line(stdout, screen, "code", text.text, CLI_PLAIN);
+        free(text.text);
     }
 }
 

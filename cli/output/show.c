@@ -171,19 +171,15 @@ static size_t count_lines(const char *text)
 /* Formats into memory first, because only the number of lines tells whether a pager is needed. */
 static int print_fitted(const struct lineage_trial *trial, const struct lineage_config *config, struct cli_screen *screen)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
+    struct cli_writer text = {0};
+    if (cli_writer_open(&text))
+        print_lines(text.out, trial, config, screen);
+    if (!cli_writer_close(&text))
         return cli_no_memory();
-    print_lines(out, trial, config, screen);
-    int failed = fclose(out);
-    if (!failed) {
-        cli_screen_expect(screen, count_lines(text) + 1);
-        fputs(text, stdout);
-    }
-    free(text);
-    return failed ? cli_no_memory() : CLI_OK;
+    cli_screen_expect(screen, count_lines(text.text) + 1);
+    fputs(text.text, stdout);
+    free(text.text);
+    return CLI_OK;
 }
 
 /* Prints only the 17 columns, as in results.tsv. */
@@ -219,9 +215,7 @@ int cli_show_trial(const struct lineage_trial *trial, const struct lineage_confi
     json_t *object = cli_trial_json(trial);
     if (config)
         cli_json_set_margin(object, config, trial);
-    cli_json_print(stdout, object, true);
-    json_decref(object);
-    return CLI_OK;
+    return cli_json_answer(object);
 }
 
 bool cli_compared_with(char id[LINEAGE_NAME_MAX], const struct lineage_store *store, const char *exp_id)

@@ -119,18 +119,16 @@ struct cli_list *cli_trial_list_new(enum cli_format format, const struct lineage
 /* Texts are quoted as in notes, so that a cell can be pasted after --notes. */
 static char *params_text(const struct lineage_trial *trial, const struct lineage_settings *settings)
 {
-    char *text = NULL, number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+    struct cli_writer text = {0};
+    FILE *out = cli_writer_open(&text);
     for (size_t i = 0; out && i < trial->n_params; i++)
         fprintf(out, "%s%s=%s", i ? " " : "", trial->params[i].name,
                 trial->params[i].text ? lineage_param_text_format(quoted, trial->params[i].text)
                                       : lineage_setting_format(number, trial->params[i].value));
-    if (out) {
+    if (out)
         cli_settings_add(out, settings, trial->seq, trial->n_params > 0);
-        fclose(out);
-    }
-    return text;
+    return cli_writer_close(&text);
 }
 
 static bool add_row(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_settings *settings,
@@ -167,8 +165,6 @@ static int print_json(struct lineage_cursor *cursor, const struct lineage_settin
 {
     struct lineage_trial trial = {0};
     enum lineage_status status;
-    char *line = NULL;
-    size_t length = 0;
     putchar('[');
     while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
         json_t *object = cli_trial_json(&trial);
@@ -179,15 +175,7 @@ static int print_json(struct lineage_cursor *cursor, const struct lineage_settin
         cli_json_set_margin(object, lineage_cursor_config(cursor), &trial);
         if (h.verdict)
             json_object_set_new(object, "verdict", cli_verdict_json(&h));
-        FILE *text = open_memstream(&line, &length);
-        if (text) {
-            cli_json_print(text, object, false);
-            fclose(text);
-            printf("%s\n %.*s", *n ? "," : "", (int)length - 1, line);
-        }
-        free(line);
-        json_decref(object);
-        ++*n;
+        cli_json_element(object, !(*n)++);
     }
     puts(*n ? "\n]" : "]");
     return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(err);

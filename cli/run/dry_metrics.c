@@ -245,8 +245,7 @@ static int print_json(const struct dry_metrics *dry, const char *missing, bool f
     } else {
         cli_json_set(root, "score", json_null(), "missing", cli_json_text(missing), NULL);
     }
-    cli_json_print(stdout, root, true);
-    json_decref(root);
+    cli_json_answer(root);
     return dry->results.score.present && finished ? CLI_OK : CLI_NO;
 }
 

@@ -468,10 +468,12 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
     return answer(server, connection, status, response);
 }
 
-/* The response takes ownership of the text. */
-static struct MHD_Response *html_response(struct server *server, char *text, size_t length)
+/* Of what was written. The response takes ownership of the text. */
+static struct MHD_Response *html_response(struct server *server, struct cli_writer *page)
 {
-    struct MHD_Response *response = text ? server->http.create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE) : NULL;
+    char *text = cli_writer_close(page);
+    struct MHD_Response *response =
+        text ? server->http.create_response_from_buffer(page->length, text, MHD_RESPMEM_MUST_FREE) : NULL;
     if (!response)
         free(text);
     return with_headers(server, response, "text/html; charset=utf-8");
@@ -523,25 +525,19 @@ static bool fresh_models(struct server *server, bool *changed)
 /* Prints the page again if the rows have changed. Returns NULL after reporting why it failed. */
 static struct MHD_Response *fresh_page(struct server *server)
 {
-    char *text = NULL;
-    size_t length = 0;
+    struct cli_writer page = {0};
     bool changed;
     if (!fresh_models(server, &changed))
         return NULL;
     if (!changed && server->page)
         return server->page;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
+    if (!cli_writer_open(&page))
         return NULL;
     /* The page has no diffs, because each would read two snapshots; the answer about a single trial has its diff. */
-    page_print(out, server->models, server->options->n_dirs, &(struct page_options){.live = true, .no_diffs = true});
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
+    page_print(page.out, server->models, server->options->n_dirs, &(struct page_options){.live = true, .no_diffs = true});
     if (server->page)
         server->http.destroy_response(server->page);
-    return server->page = html_response(server, text, length);
+    return server->page = html_response(server, &page);
 }
 
 static enum MHD_Result answer_page(struct server *server, struct MHD_Connection *connection)
@@ -566,29 +562,21 @@ static unsigned long long index_argument(struct server *server, struct MHD_Conne
 static enum MHD_Result answer_trial(struct server *server, struct MHD_Connection *connection)
 {
     unsigned long long i = index_argument(server, connection, "i"), s = index_argument(server, connection, "s");
-    char *text = NULL;
-    size_t length = 0;
+    struct cli_writer card = {0};
     if (s >= server->options->n_dirs || !fresh_page(server) || i >= server->models[s].n)
         return answer_text(server, connection, MHD_HTTP_NOT_FOUND, "no such trial\n");
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
-        return MHD_NO;
-    page_card(out, &server->models[s], (size_t)i);
-    fclose(out);
-    return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
+    if (cli_writer_open(&card))
+        page_card(card.out, &server->models[s], (size_t)i);
+    return answer(server, connection, MHD_HTTP_OK, html_response(server, &card));
 }
 
 static enum MHD_Result answer_running(struct server *server, struct MHD_Connection *connection)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
-        return MHD_NO;
-    for (size_t i = 0; i < server->options->n_dirs; i++)
-        running_print(out, lineage_store_dir(server->stores[i].store), server->options->n_dirs > 1);
-    fclose(out);
-    return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
+    struct cli_writer running = {0};
+    cli_writer_open(&running);
+    for (size_t i = 0; running.out && i < server->options->n_dirs; i++)
+        running_print(running.out, lineage_store_dir(server->stores[i].store), server->options->n_dirs > 1);
+    return answer(server, connection, MHD_HTTP_OK, html_response(server, &running));
 }
 
 /* ---- updates ---- */
@@ -691,8 +679,7 @@ struct counts {
 static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
 {
     struct counts *counts = context;
-    (void)kind;
-    (void)value;
+    (void)kind, (void)value;
     counts->hosts += strcasecmp(name, "Host") == 0;
     counts->origins += strcasecmp(name, "Origin") == 0;
     counts->sites += strcasecmp(name, "Sec-Fetch-Site") == 0;
@@ -712,8 +699,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 {
     static const char admitted;
     struct server *server = context;
-    (void)version;
-    (void)upload;
+    (void)version, (void)upload;
     if (!*state) { /* only the head has arrived; answer when the request is complete */
         *state = (void *)(uintptr_t)&admitted;
         return MHD_YES;
@@ -752,9 +738,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 /* Silences the library's log, which reports clients that disconnect: the terminal shows the address to open. */
 static void quiet(void *context, const char *format, va_list args)
 {
-    (void)context;
-    (void)format;
-    (void)args;
+    (void)context, (void)format, (void)args;
 }
 
 /* ---- start and stop ---- */
@@ -924,11 +908,10 @@ static void block_signals(sigset_t *signals)
 
 int server_run(const struct server_options *options)
 {
-    struct server *server = calloc(1, sizeof *server);
+    static struct server the_server;
+    struct server *const server = &the_server;
     struct lineage_store *watched[SERVER_STORES] = {NULL};
     sigset_t signals;
-    if (!server)
-        return cli_no_memory();
     *server = (struct server){.options = options, .rows = 1, .running = 1, .beat = 1};
     block_signals(&signals);
     pthread_mutex_init(&server->mutex, NULL);
@@ -941,6 +924,5 @@ int server_run(const struct server_options *options)
     stop(server);
     for (size_t i = 0; i < options->n_dirs; i++)
         lineage_store_close(watched[i]);
-    free(server);
     return status;
 }

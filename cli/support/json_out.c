@@ -128,17 +128,29 @@ void cli_json_print(FILE *out, const json_t *value, bool indent)
     fputc('\n', out);
 }
 
+int cli_json_answer(json_t *value)
+{
+    cli_json_print(stdout, value, true);
+    json_decref(value);
+    return CLI_OK;
+}
+
+void cli_json_element(json_t *value, bool first)
+{
+    fputs(first ? "\n " : ",\n ", stdout);
+    print_value(stdout, value, SPACED, 0);
+    json_decref(value);
+}
+
 char *cli_json_compact(const json_t *value, size_t *length)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, length);
-    if (!out)
+    struct cli_writer text = {0};
+    if (!cli_writer_open(&text))
         return NULL;
-    print_value(out, value, COMPACT, 0);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    print_value(text.out, value, COMPACT, 0);
+    cli_writer_close(&text);
+    *length = text.length;
+    return text.text;
 }
 
 const char *cli_json_string(const json_t *object, const char *name)

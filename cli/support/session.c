@@ -150,8 +150,7 @@ bool cli_has_store(const char *dir, bool may_create)
 
 static bool look_at_none(void *context, const struct lineage_claim *claim)
 {
-    (void)context;
-    (void)claim;
+    (void)context, (void)claim;
     return false;
 }
 
