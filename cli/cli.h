@@ -35,8 +35,10 @@ enum cli_exit {
     CLI_GO_ON = -1  /* not an exit status: cli_parse and its callers return it if nothing went wrong */
 };
 
+struct cli_args;
 struct cli_session;
-/* The work of a command on its open store; returns an exit status. */
+/* The work of a command, with its arguments or on its open store; returns an exit status. */
+typedef int cli_args_fn(const struct cli_args *args, void *context);
 typedef int cli_work_fn(struct cli_session *session, void *context);
 
 struct cli_command {
@@ -48,17 +50,19 @@ struct cli_command {
      * only this command knows, separated by blanks or commas. Returns NULL if it knows no words for that name. */
     const char *(*choices)(const char *name, char *out, size_t size);
     int (*run)(const struct cli_command *command, int argc, const char **argv);
-    struct { /* of a command with CLI_ON_STORE: what cli_on_store takes. A process runs one command, once. */
+    struct { /* of a command with one of the two lines below, in the order of cli_on_store. A process runs one command, once. */
         struct cli_session *session;
         struct poptOption *options;
         size_t min, max;
         cli_work_fn *work;
+        cli_args_fn *args_work;
         void *context;
-    } on_store;
+    } call;
 };
 #define CLI_ON_STORE(session, options, min, max, work, context)                                                                  \
-    .run = cli_run_on_store, .on_store = {&(session), options, min, max, work, context}
-int cli_run_on_store(const struct cli_command *command, int argc, const char **argv);
+    .run = cli_run, .call = {&(session), options, min, max, work, NULL, context}
+#define CLI_ON_ARGS(options, min, max, work, context) .run = cli_run, .call = {NULL, options, min, max, NULL, work, context}
+int cli_run(const struct cli_command *command, int argc, const char **argv);
 
 /* Rows of an option table: a flag (int), a text (char *), and a text that may be repeated (char **). value: what the help calls it. */
 #define CLI_FLAG(name, flag, help) {name, 0, POPT_ARG_NONE, flag, 0, help, NULL}

@@ -171,27 +171,21 @@ static int run_family(const struct cli_args *args, bool single)
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
+static int work(const struct cli_args *args, void *context)
 {
-    struct core_options o = {0};
-    struct poptOption options[] = {CLI_FLAG("list", &o.list, "list the kernels, their inputs and results"),
-                                   CLI_FLAG("json", &o.json, "with --list: print JSON"),
-                                   CLI_FLAG("float", &o.single, "run in single precision (default: double)"), CLI_INPUT_OPTION,
-                                   POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 0, 2, argc, argv);
-    if (status != CLI_GO_ON)
-        goto done;
-    if (o.list)
-        status = print_list(o.json);
-    else if (args.n_positional)
-        status = run_family(&args, o.single);
-    else
-        status = cli_error(CLI_USAGE, "core: name a kernel; `lineage core --list` lists them");
-done:
-    cli_args_release(&args);
-    return status;
+    const struct core_options *o = context;
+    if (o->list)
+        return print_list(o->json);
+    if (args->n_positional)
+        return run_family(args, o->single);
+    return cli_error(CLI_USAGE, "core: name a kernel; `lineage core --list` lists them");
 }
+
+static struct core_options chosen;
+static struct poptOption table[] = {CLI_FLAG("list", &chosen.list, "list the kernels, their inputs and results"),
+                                    CLI_FLAG("json", &chosen.json, "with --list: print JSON"),
+                                    CLI_FLAG("float", &chosen.single, "run in single precision (default: double)"),
+                                    CLI_INPUT_OPTION, POPT_TABLEEND};
 
 /* Words for shell completion, from the kernels' own list. */
 static const char *choices(const char *name, char *out, size_t size)
@@ -215,5 +209,5 @@ const struct cli_command cmd_core = {
     .examples = "  lineage core --list\n"
                 "  lineage core a2tgpo_advantage \\\n      fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json",
     .choices = choices,
-    .run = run,
+    CLI_ON_ARGS(table, 0, 2, work, &chosen),
 };

@@ -464,58 +464,50 @@ static int make_here(const struct init_options *o, const struct lineage_config *
     return status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
+static int work(const struct cli_args *args, void *context)
 {
-    struct init_options o = {0};
-    struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &o.where.dir, 0, "the new store, if DIR is not given", "DIR"},
-        CLI_OPTION("direction", &o.where.direction, "lower|higher", "which score is better (default: lower)"),
-        CLI_OPTION("metric", &o.where.metric, "COLUMN", "the score column (default: core_metric or val_bpb)"),
-        CLI_OPTION("metric-label", &o.label, "TEXT", "short name of the score in blackboard files"),
-        CLI_OPTION("min-delta", &o.min_delta, "NUMBER", "smallest improvement that --status auto keeps (default: 0)"),
-        CLI_OPTION("noise-std", &o.noise_std, "NUMBER", "standard deviation of the score between seeds (default: 0)"),
-        CLI_OPTION("noise-seeds", &o.noise_seeds, "N", "number of seeds averaged in one score (default: 1)"),
-        CLI_OPTION("night-trials", &o.night_trials, "N",
-                   "trials of a night: --status auto keeps a trial falsely in at most one of 20 such nights (default: 100)"),
-        CLI_OPTION("second", &o.second, "NAME:lower|higher",
-                   "keep a trial also if no kept trial is as good in the score and in this metric or column"),
-        CLI_OPTION("second-noise-std", &o.second_noise, "NUMBER",
-                   "standard deviation of the second score between seeds (default: 0)"),
-        CLI_FLAG("json-columns", &o.json_columns,
-                 "add the columns params and metrics, which repeat both as JSON for tools that read tables"),
-        CLI_FLAG("tracked", &o.tracked,
-                 "let git track the rows; by default a store in a repository is ignored, so that a reset takes no rows back"),
-        CLI_FLAG("anew", &o.anew, "begin a new store where rows of an earlier one are gone (see restore)"),
-        CLI_OPTION("log", &o.log, "postgres://..",
-                   "keep the log on this server, and this machine's files in DIR, which is then trusted"),
-        CLI_OPTION("from", &o.from, "FILE", "convert the log FILE, which another tool or an agent has kept"),
-        CLI_REPEATED("column", &o.columns, "NAME=COLUMN",
-                     "with --from: the column NAME of FILE is this column of the store; may be repeated"),
-        POPT_TABLEEND};
-    struct cli_args args;
+    struct init_options *o = context;
     struct lineage_config config = {0};
-    int status = cli_parse(&args, command, options, 0, 1, argc, argv);
-    if (status == CLI_GO_ON) {
-        const char *dir = args.n_positional ? args.positional[0] : o.where.dir;
-        dir = dir ? dir : ".";
-        if (!fill_config(&config, &o))
-            status = CLI_USAGE;
-        else if (!o.from && o.columns)
-            status = cli_error(CLI_USAGE, "--column belongs to --from");
-        else if (o.log)
-            status = make_on_server(&o, &config, dir);
-        else if (o.from && o.json_columns)
-            status = cli_error(CLI_USAGE, "--json-columns is for a new store without rows, not for --from");
-        else if (o.json_columns && lineage_is_server(dir))
-            status = write_header(dir);
-        else if (o.from)
-            status = make_from_log(&o, &config, dir);
-        else
-            status = make_here(&o, &config, dir);
-    }
-    cli_args_release(&args);
-    return status;
+    const char *dir = args->n_positional ? args->positional[0] : o->where.dir ? o->where.dir : ".";
+    if (!fill_config(&config, o))
+        return CLI_USAGE;
+    if (!o->from && o->columns)
+        return cli_error(CLI_USAGE, "--column belongs to --from");
+    if (o->log)
+        return make_on_server(o, &config, dir);
+    if (o->from && o->json_columns)
+        return cli_error(CLI_USAGE, "--json-columns is for a new store without rows, not for --from");
+    if (o->json_columns && lineage_is_server(dir))
+        return write_header(dir);
+    return o->from ? make_from_log(o, &config, dir) : make_here(o, &config, dir);
 }
+
+static struct init_options chosen;
+static struct poptOption table[] = {
+    {"directory", 'C', POPT_ARG_STRING, &chosen.where.dir, 0, "the new store, if DIR is not given", "DIR"},
+    CLI_OPTION("direction", &chosen.where.direction, "lower|higher", "which score is better (default: lower)"),
+    CLI_OPTION("metric", &chosen.where.metric, "COLUMN", "the score column (default: core_metric or val_bpb)"),
+    CLI_OPTION("metric-label", &chosen.label, "TEXT", "short name of the score in blackboard files"),
+    CLI_OPTION("min-delta", &chosen.min_delta, "NUMBER", "smallest improvement that --status auto keeps (default: 0)"),
+    CLI_OPTION("noise-std", &chosen.noise_std, "NUMBER", "standard deviation of the score between seeds (default: 0)"),
+    CLI_OPTION("noise-seeds", &chosen.noise_seeds, "N", "number of seeds averaged in one score (default: 1)"),
+    CLI_OPTION("night-trials", &chosen.night_trials, "N",
+               "trials of a night: --status auto keeps a trial falsely in at most one of 20 such nights (default: 100)"),
+    CLI_OPTION("second", &chosen.second, "NAME:lower|higher",
+               "keep a trial also if no kept trial is as good in the score and in this metric or column"),
+    CLI_OPTION("second-noise-std", &chosen.second_noise, "NUMBER",
+               "standard deviation of the second score between seeds (default: 0)"),
+    CLI_FLAG("json-columns", &chosen.json_columns,
+             "add the columns params and metrics, which repeat both as JSON for tools that read tables"),
+    CLI_FLAG("tracked", &chosen.tracked,
+             "let git track the rows; by default a store in a repository is ignored, so that a reset takes no rows back"),
+    CLI_FLAG("anew", &chosen.anew, "begin a new store where rows of an earlier one are gone (see restore)"),
+    CLI_OPTION("log", &chosen.log, "postgres://..",
+               "keep the log on this server, and this machine's files in DIR, which is then trusted"),
+    CLI_OPTION("from", &chosen.from, "FILE", "convert the log FILE, which another tool or an agent has kept"),
+    CLI_REPEATED("column", &chosen.columns, "NAME=COLUMN",
+                 "with --from: the column NAME of FILE is this column of the store; may be repeated"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_init = {
     .name = "init",
@@ -540,5 +532,5 @@ const struct cli_command cmd_init = {
                 "  lineage init runs/atpo --log postgres://db.example/trials/atpo\n"
                 "  lineage init runs/mine --from log.csv --metric loss --direction lower \\\n"
                 "      --column run=exp_id --column note=hypothesis",
-    .run = run,
+    CLI_ON_ARGS(table, 0, 1, work, &chosen),
 };

@@ -327,7 +327,7 @@ static int print_wording(const char *file)
     return cli_json_answer(wording);
 }
 
-static int work(struct judge_options *o, const struct cli_args *args)
+static int answer(struct judge_options *o, const struct cli_args *args)
 {
     if (o->print_prompt)
         return print_wording(o->prompt);
@@ -360,42 +360,40 @@ static void release(struct judge_options *o)
     free(o->settled);
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
+static int work(const struct cli_args *args, void *context)
 {
-    static struct judge_options chosen, *const o = &chosen;
-    struct poptOption options[] = {
-        CLI_OPTION("endpoint", &o->endpoint, "URL", "URL of the chat API, e.g. http://127.0.0.1:8000/v1"),
-        CLI_OPTION("model", &o->model, "NAME", "name of the model at that endpoint"),
-        CLI_OPTION("key-env", &o->key_env, "NAME",
-                   "environment variable that holds the key (default: LINEAGE_JUDGE_KEY, if set)"),
-        {"directory", 'C', POPT_ARG_STRING, &o->store, 0, "the store that caches the answers (default: the current directory)",
-         "DIR"},
-        CLI_OPTION("cache", &o->cache, "FILE", "cache the answers in this file instead"),
-        CLI_FLAG("no-cache", &o->no_cache, "do not read or write the cache"),
-        CLI_OPTION("prompt", &o->prompt, "FILE", "template of the prompt (see --print-prompt)"),
-        CLI_FLAG("print-prompt", &o->print_prompt, "print the template of the prompt and exit"),
-        CLI_FLAG("check", &o->check, "ask about a built-in trajectory, and print what the endpoint accepts"),
-        CLI_OPTION("skip", &o->skip, "none|small_adv|all_neg", "do not send these trajectories (default: none)"),
-        CLI_OPTION("unjudged", &o->unjudged, "neutral|outcome",
-                   "flags of steps without an answer: null, or the outcome's (default: neutral)"),
-        CLI_OPTION("max-failed-share", &o->failed_share, "X",
-                   "exit with 1 if more than this share has no answer, 0 to 1 (default: 0)"),
-        CLI_OPTION("concurrency", &o->concurrency, "N", "number of parallel requests (default: 8)"),
-        CLI_OPTION("deadline", &o->deadline, "S", "limit for one trajectory, all attempts together, in seconds (default: 300)"),
-        CLI_OPTION("timeout", &o->timeout, "S", "limit for one attempt, in seconds (default: 120)"),
-        CLI_OPTION("backoff", &o->backoff, "S", "wait before the second attempt, in seconds; doubles each time (default: 0.5)"),
-        CLI_OPTION("max-tokens", &o->max_tokens, "N", "longest answer, in tokens; 0: the server's limit (default: 8192)"),
-        CLI_OPTION("seed", &o->seed, "N", "seed of the jitter between retries (default: 1)"),
-        CLI_INPUT_OPTION,
-        POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 0, 1, argc, argv);
-    if (status == CLI_GO_ON)
-        status = work(o, &args);
-    cli_args_release(&args);
+    struct judge_options *o = context;
+    int status = answer(o, args);
     release(o);
     return status;
 }
+
+static struct judge_options chosen;
+static struct poptOption table[] = {
+    CLI_OPTION("endpoint", &chosen.endpoint, "URL", "URL of the chat API, e.g. http://127.0.0.1:8000/v1"),
+    CLI_OPTION("model", &chosen.model, "NAME", "name of the model at that endpoint"),
+    CLI_OPTION("key-env", &chosen.key_env, "NAME",
+               "environment variable that holds the key (default: LINEAGE_JUDGE_KEY, if set)"),
+    {"directory", 'C', POPT_ARG_STRING, &chosen.store, 0, "the store that caches the answers (default: the current directory)",
+     "DIR"},
+    CLI_OPTION("cache", &chosen.cache, "FILE", "cache the answers in this file instead"),
+    CLI_FLAG("no-cache", &chosen.no_cache, "do not read or write the cache"),
+    CLI_OPTION("prompt", &chosen.prompt, "FILE", "template of the prompt (see --print-prompt)"),
+    CLI_FLAG("print-prompt", &chosen.print_prompt, "print the template of the prompt and exit"),
+    CLI_FLAG("check", &chosen.check, "ask about a built-in trajectory, and print what the endpoint accepts"),
+    CLI_OPTION("skip", &chosen.skip, "none|small_adv|all_neg", "do not send these trajectories (default: none)"),
+    CLI_OPTION("unjudged", &chosen.unjudged, "neutral|outcome",
+               "flags of steps without an answer: null, or the outcome's (default: neutral)"),
+    CLI_OPTION("max-failed-share", &chosen.failed_share, "X",
+               "exit with 1 if more than this share has no answer, 0 to 1 (default: 0)"),
+    CLI_OPTION("concurrency", &chosen.concurrency, "N", "number of parallel requests (default: 8)"),
+    CLI_OPTION("deadline", &chosen.deadline, "S", "limit for one trajectory, all attempts together, in seconds (default: 300)"),
+    CLI_OPTION("timeout", &chosen.timeout, "S", "limit for one attempt, in seconds (default: 120)"),
+    CLI_OPTION("backoff", &chosen.backoff, "S", "wait before the second attempt, in seconds; doubles each time (default: 0.5)"),
+    CLI_OPTION("max-tokens", &chosen.max_tokens, "N", "longest answer, in tokens; 0: the server's limit (default: 8192)"),
+    CLI_OPTION("seed", &chosen.seed, "N", "seed of the jitter between retries (default: 1)"),
+    CLI_INPUT_OPTION,
+    POPT_TABLEEND};
 
 const struct cli_command cmd_judge = {
     .name = "judge",
@@ -422,5 +420,5 @@ const struct cli_command cmd_judge = {
     .examples = "  lineage rollout 004 -C runs/hop --n 20 --group --format jsonl > attempts.jsonl\n"
                 "  LINEAGE_JUDGE_KEY=.. lineage judge attempts.jsonl -C runs/hop \\\n"
                 "      --endpoint https://api.example.com/v1 --model some-model",
-    .run = run,
+    CLI_ON_ARGS(table, 0, 1, work, &chosen),
 };

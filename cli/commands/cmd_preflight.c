@@ -312,29 +312,24 @@ static int look(struct preflight *p, const char *path)
     return status == CLI_OK && p->refused[0] ? CLI_NO : status;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
+static int work(const struct cli_args *args, void *context)
 {
-    struct preflight *p = calloc(1, sizeof *p);
-    if (!p)
-        return cli_no_memory();
-    struct poptOption options[] = {
-        CLI_REPEATED("set", &p->sets, "NAME=VALUE", "set any setting of the recipe; may be repeated"),
-        CLI_OPTION("capacity", &p->capacity_text, "GB",
-                   "memory that the run may use, in GB of 1e9 bytes (default: the recipe's budget.memory_bytes)"),
-        CLI_OPTION("envelope", &p->envelope_text, "PART=GB,...|paper",
-                   "judge these parts instead of the recipe's own; paper: 8 + 12 + 9 + 0 + 5 of 128 GB, for Qwen3-4B"),
-        CLI_FORMAT_OPTION(&p->format_text),
-        CLI_INPUT_OPTION,
-        POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
-    if (status == CLI_GO_ON)
-        status = look(p, args.positional[0]);
+    struct preflight *p = context;
+    int status = look(p, args->positional[0]);
     recipe_source_release(&p->source);
-    cli_args_release(&args);
-    free(p);
     return status;
 }
+
+static struct preflight chosen;
+static struct poptOption table[] = {
+    CLI_REPEATED("set", &chosen.sets, "NAME=VALUE", "set any setting of the recipe; may be repeated"),
+    CLI_OPTION("capacity", &chosen.capacity_text, "GB",
+               "memory that the run may use, in GB of 1e9 bytes (default: the recipe's budget.memory_bytes)"),
+    CLI_OPTION("envelope", &chosen.envelope_text, "PART=GB,...|paper",
+               "judge these parts instead of the recipe's own; paper: 8 + 12 + 9 + 0 + 5 of 128 GB, for Qwen3-4B"),
+    CLI_FORMAT_OPTION(&chosen.format_text),
+    CLI_INPUT_OPTION,
+    POPT_TABLEEND};
 
 const struct cli_command cmd_preflight = {
     .name = "preflight",
@@ -351,5 +346,5 @@ const struct cli_command cmd_preflight = {
                    "cannot be read.",
     .examples = "  lineage preflight recipe.json --set algorithm.name=turn-group-v1d --capacity 2\n"
                 "  lineage preflight recipe.json --capacity 128 \\\n      --envelope weights=8,lora=12,kv_cache=9,retriever=5",
-    .run = run,
+    CLI_ON_ARGS(table, 1, 1, work, &chosen),
 };

@@ -466,34 +466,30 @@ static int train(const char *path, struct child_options *o)
     return status == TRAINER_OK ? CLI_OK : CLI_NO;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
+/* If the reader of events is gone, on_event asks the run to stop. If the process that started this one is killed, this process is killed
+ * too, because nobody would use its result. */
+static int work(const struct cli_args *args, void *context)
 {
-    struct child_options o = {.events = STDOUT_FILENO};
-    struct poptOption options[] = {
-        CLI_OPTION("checkpoint", &o.checkpoint, "FILE", "file for the trained policy"),
-        CLI_OPTION("judge-cache", &o.judge_cache, "FILE", "file of the judge's answers, unless the recipe names one"),
-        CLI_OPTION("teacher-cache", &o.teacher_cache, "FILE", "file of the answers of teachers behind an endpoint"),
-        CLI_OPTION("state", &o.state, "FILE", "file of the run's state: continue from it if it exists"),
-        {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "save the state every N iterations", "N"},
-        CLI_OPTION("rollouts", &o.rollouts, "FILE", "file for the token streams of all rollouts"),
-        {"events", 0, POPT_ARG_INT, &o.events, 0, "descriptor for events (default: 1)", "FD"},
-        POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
-    /* If the reader of events is gone, on_event asks the run to stop. If the process that started this one is killed,
-     * this process is killed too, because nobody would use its result. */
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (status == CLI_GO_ON)
-        status = train(args.positional[0], &o);
-    cli_args_release(&args);
-    return status;
+    return train(args->positional[0], context);
 }
+
+static struct child_options chosen = {.events = STDOUT_FILENO};
+static struct poptOption table[] = {
+    CLI_OPTION("checkpoint", &chosen.checkpoint, "FILE", "file for the trained policy"),
+    CLI_OPTION("judge-cache", &chosen.judge_cache, "FILE", "file of the judge's answers, unless the recipe names one"),
+    CLI_OPTION("teacher-cache", &chosen.teacher_cache, "FILE", "file of the answers of teachers behind an endpoint"),
+    CLI_OPTION("state", &chosen.state, "FILE", "file of the run's state: continue from it if it exists"),
+    {"state-every", 0, POPT_ARG_INT, &chosen.state_every, 0, "save the state every N iterations", "N"},
+    CLI_OPTION("rollouts", &chosen.rollouts, "FILE", "file for the token streams of all rollouts"),
+    {"events", 0, POPT_ARG_INT, &chosen.events, 0, "descriptor for events (default: 1)", "FD"},
+    POPT_TABLEEND};
 
 const struct cli_command cmd_run_trial = {
     .name = "run-trial",
     .arguments = "RECIPE",
     .description = "Trains and writes one line of JSON per event. Records nothing; see `lineage train`.",
     .examples = "  lineage run-trial recipe.json --checkpoint policy.ckpt",
-    .run = run,
+    CLI_ON_ARGS(table, 1, 1, work, &chosen),
 };

@@ -6,55 +6,47 @@
 enum { PORT = 8790, PORTS = 20 };
 
 /* Does not use cli_on_store: the server must block signals, which its threads inherit, before it opens the store. */
-static int run(const struct cli_command *command, int argc, const char **argv)
+static struct serve_options {
+    struct cli_store_options where;
+    char *port;
+    int no_token, new_token;
+} chosen;
+
+static int work(const struct cli_args *args, void *context)
 {
-    struct cli_store_options where = {0};
-    struct cli_args args;
-    struct server_options server = {.port = PORT, .store.notice = cli_say_notice};
-    char *port = NULL, above[PATH_MAX];
-    int no_token = 0, new_token = 0;
-    struct poptOption options[] = {
-        CLI_STORE_OPTIONS(&where),
-        CLI_OPTION("port", &port, "N", "port on 127.0.0.1; 0: any free port (default: the first free one from 8790 on)"),
-        CLI_FLAG("no-token", &no_token, "answer requests that lack the token of the printed address"),
-        CLI_FLAG("new-token", &new_token, "make a new token; addresses of earlier servers then stop working"), POPT_TABLEEND};
+    const struct serve_options *o = context;
+    struct server_options server = {.port = PORT,
+                                    .ports = o->port ? 1 : PORTS,
+                                    .no_token = o->no_token,
+                                    .new_token = o->new_token,
+                                    .store = {.notice = cli_say_notice, .metric = o->where.metric}};
+    char above[PATH_MAX];
     size_t number = PORT;
-    int status = cli_parse(&args, command, options, 0, SERVER_STORES, argc, argv);
-    if (status != CLI_GO_ON)
-        goto done;
-    status = CLI_USAGE;
-    if (port && !cli_count_parse(&number, "port", port))
-        goto done;
-    if (number > 65535) {
-        cli_error(CLI_USAGE, "--port '%s' is not a port; use 0 to 65535", port);
-        goto done;
-    }
-    if (!cli_direction_parse(&server.store.direction, where.direction))
-        goto done;
+    if (o->port && !cli_count_parse(&number, "port", o->port))
+        return CLI_USAGE;
+    if (number > 65535)
+        return cli_error(CLI_USAGE, "--port '%s' is not a port; use 0 to 65535", o->port);
+    if (!cli_direction_parse(&server.store.direction, o->where.direction))
+        return CLI_USAGE;
+    if (args->n_positional && o->where.dir)
+        return cli_error(CLI_USAGE, "serve: name the stores as arguments or one store with -C, not both");
+    if (o->no_token && o->new_token)
+        return cli_error(CLI_USAGE, "serve: --no-token and --new-token exclude each other");
     server.port = (unsigned)number;
-    server.ports = port ? 1 : PORTS;
-    server.no_token = no_token;
-    if (args.n_positional && where.dir) {
-        cli_error(CLI_USAGE, "serve: name the stores as arguments or one store with -C, not both");
-        goto done;
-    }
-    if (no_token && new_token) {
-        cli_error(CLI_USAGE, "serve: --no-token and --new-token exclude each other");
-        goto done;
-    }
-    server.new_token = new_token;
-    server.n_dirs = args.n_positional ? args.n_positional : 1;
-    for (size_t i = 0; i < args.n_positional; i++)
-        server.dirs[i] = args.positional[i];
+    server.n_dirs = args->n_positional ? args->n_positional : 1;
+    for (size_t i = 0; i < args->n_positional; i++)
+        server.dirs[i] = args->positional[i];
     cli_store_above(above);
-    if (!args.n_positional)
-        server.dirs[0] = where.dir ? where.dir : *above ? above : ".";
-    server.store.metric = where.metric;
-    status = server_run(&server);
-done:
-    cli_args_release(&args);
-    return status;
+    if (!args->n_positional)
+        server.dirs[0] = o->where.dir ? o->where.dir : *above ? above : ".";
+    return server_run(&server);
 }
+
+static struct poptOption table[] = {
+    CLI_STORE_OPTIONS(&chosen.where),
+    CLI_OPTION("port", &chosen.port, "N", "port on 127.0.0.1; 0: any free port (default: the first free one from 8790 on)"),
+    CLI_FLAG("no-token", &chosen.no_token, "answer requests that lack the token of the printed address"),
+    CLI_FLAG("new-token", &chosen.new_token, "make a new token; addresses of earlier servers then stop working"), POPT_TABLEEND};
 
 const struct cli_command cmd_serve = {
     .name = "serve",
@@ -67,5 +59,5 @@ const struct cli_command cmd_serve = {
                    "at each start; it is kept in the state directory, which only you can read, until you use\n"
                    "--new-token. Use --no-token only on a machine that nobody else uses.",
     .examples = "  lineage serve -C runs/atpo\n  lineage serve runs/atpo runs/hop\n  lineage serve --port 0 --no-token",
-    .run = run,
+    CLI_ON_ARGS(table, 0, SERVER_STORES, work, &chosen),
 };

@@ -51,31 +51,26 @@ static int trust(const char *dir)
     return CLI_OK;
 }
 
-static int run(const struct cli_command *command, int argc, const char **argv)
+static int work(const struct cli_args *args, void *context)
 {
-    struct trust_options o = {0};
-    struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, (void *)&o.dir, 0, "the directory, if DIR is not given (default: .)", "DIR"},
-        CLI_FLAG("list", &o.list, "list the trusted directories with their servers"),
-        CLI_FLAG("withdraw", &o.withdraw, "do not trust the directory any more; it need not exist"),
-        CLI_OPTION("format", &o.format, "FORMAT", "with --list: table, json or tsv (default: table)"),
-        POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 0, 1, argc, argv);
-    if (status == CLI_GO_ON) {
-        const char *dir = args.n_positional ? args.positional[0] : o.dir ? o.dir : ".";
-        if (o.list && (o.withdraw || args.n_positional))
-            status = cli_error(CLI_USAGE, "trust: --list takes no directory and excludes --withdraw");
-        else if (o.format && !o.list)
-            status = cli_error(CLI_USAGE, "trust: --format belongs to --list");
-        else if (!o.list && lineage_is_server(dir))
-            status = cli_error(CLI_USAGE, "trust: %s is a server, which you name yourself; only directories need trust", dir);
-        else
-            status = o.list ? list_all(&o) : o.withdraw ? withdraw(dir) : trust(dir);
-    }
-    cli_args_release(&args);
-    return status;
+    const struct trust_options *o = context;
+    const char *dir = args->n_positional ? args->positional[0] : o->dir ? o->dir : ".";
+    if (o->list && (o->withdraw || args->n_positional))
+        return cli_error(CLI_USAGE, "trust: --list takes no directory and excludes --withdraw");
+    if (o->format && !o->list)
+        return cli_error(CLI_USAGE, "trust: --format belongs to --list");
+    if (!o->list && lineage_is_server(dir))
+        return cli_error(CLI_USAGE, "trust: %s is a server, which you name yourself; only directories need trust", dir);
+    return o->list ? list_all(o) : o->withdraw ? withdraw(dir) : trust(dir);
 }
+
+static struct trust_options chosen;
+static struct poptOption table[] = {
+    {"directory", 'C', POPT_ARG_STRING, (void *)&chosen.dir, 0, "the directory, if DIR is not given (default: .)", "DIR"},
+    CLI_FLAG("list", &chosen.list, "list the trusted directories with their servers"),
+    CLI_FLAG("withdraw", &chosen.withdraw, "do not trust the directory any more; it need not exist"),
+    CLI_OPTION("format", &chosen.format, "FORMAT", "with --list: table, json or tsv (default: table)"),
+    POPT_TABLEEND};
 
 const struct cli_command cmd_trust = {
     .name = "trust",
@@ -91,5 +86,5 @@ const struct cli_command cmd_trust = {
                    "Exit status: 1 if --withdraw finds that the directory was not trusted, 2 if its log is a\n"
                    "file.",
     .examples = "  lineage trust runs/atpo\n  lineage trust --list\n  lineage trust --withdraw runs/atpo",
-    .run = run,
+    CLI_ON_ARGS(table, 0, 1, work, &chosen),
 };

@@ -295,8 +295,15 @@ done:
     return status;
 }
 
-int cli_run_on_store(const struct cli_command *command, int argc, const char **argv)
+int cli_run(const struct cli_command *c, int argc, const char **argv)
 {
-    return cli_on_store(command->on_store.session, command, command->on_store.options, command->on_store.min,
-                        command->on_store.max, argc, argv, command->on_store.work, command->on_store.context);
+    struct cli_args args;
+    if (c->call.session)
+        return cli_on_store(c->call.session, c, c->call.options, c->call.min, c->call.max, argc, argv, c->call.work,
+                            c->call.context);
+    int status = cli_parse(&args, c, c->call.options, c->call.min, c->call.max, argc, argv);
+    if (status == CLI_GO_ON)
+        status = c->call.args_work(&args, c->call.context);
+    cli_args_release(&args);
+    return status;
 }
