@@ -724,8 +724,7 @@ const struct cli_command cmd_agent = {
     .arguments = "",
     .description = "Reads what `lineage night` writes to a planner (schema/planner.schema.json), lets a\n"
                    "language model ask the store by the tools of `lineage mcp`, and prints its proposal.\n"
-                   "`lineage night --agent-endpoint URL --agent-model NAME` runs it before each trial.\n"
-                   "\n"
+                   "`lineage night --agent-endpoint URL --agent-model NAME` runs it before each trial.\n\n"
                    "Each request and response is kept in telemetry/exchanges/DIGEST.json of the store;\n"
                    "an equal request is answered from there. The first line printed is what the turn has\n"
                    "cost. A request that fails is repeated as by `lineage judge`. The model's functions only\n"

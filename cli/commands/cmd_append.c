@@ -433,12 +433,10 @@ const struct cli_command cmd_append = {
                    "with the name of the store's score. Parameters and statistics are written into notes. If anything is wrong, "
                    "nothing is written. If the\n"
                    "log's server cannot be reached, the trial waits in the outbox, outbox-NUMBER is printed\n"
-                   "and the exit status is 0 (see `lineage sync`).\n"
-                   "\n"
+                   "and the exit status is 0 (see `lineage sync`).\n\n"
                    "A LABEL is keep, discard, baseline (kept without a comparison), crash, preflight_crash\n"
                    "(before training began), train_budget_overrun, eval_budget_overrun, size_blocked,\n"
-                   "disqualified, harness_abort (the trial taught nothing), or auto.\n"
-                   "\n"
+                   "disqualified, harness_abort (the trial taught nothing), or auto.\n\n"
                    "--json takes an object (schema/trial.schema.json) whose keys are the columns: exp_id,\n"
                    "timestamp, specialist, parent_exp, baseline_exp, domain, hypothesis, expected_delta,\n"
                    "status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path,\n"
@@ -449,7 +447,6 @@ const struct cli_command cmd_append = {
                    "The parent of one may be an earlier one. The ids are printed in the same order.",
     .examples = "  lineage append --specialist opt --parent 003 --hypothesis 'wider clip' \\\n"
                 "      --status auto --core-metric 34.51 --alpha 0.3 --gamma 1.0\n"
-                "  lineage append --json trial.json --snapshot workdir\n"
-                "  train | lineage append --json - --format json",
+                "  lineage append --json trial.json --snapshot workdir\n  train | lineage append --json - --format json",
     .run = run,
 };

@@ -108,8 +108,7 @@ const struct cli_command cmd_approve = {
                    "again. The planner gets the reason. Without ID, lists the proposals that wait. A decision\n"
                    "needs a terminal, which planners and agents do not have; it can be changed until the\n"
                    "night has taken it up. Decisions are kept in telemetry/approvals.jsonl.",
-    .examples = "  lineage approve -C runs/mine\n"
-                "  lineage approve -C runs/mine 3fa2c1 -p lr=0.01\n"
+    .examples = "  lineage approve -C runs/mine\n  lineage approve -C runs/mine 3fa2c1 -p lr=0.01\n"
                 "  lineage approve -C runs/mine 3fa2c1 --refuse 'tried by hand last week'",
     CLI_ON_STORE(asked, table, 0, 1, work, &chosen),
 };

@@ -154,21 +154,15 @@ const struct cli_command cmd_compare = {
                    "subtracted seed by seed. Printed are the mean difference, Student's t interval, and both\n"
                    "corrected for the number of comparisons (Bonferroni's interval, and Holm's p, which\n"
                    "decides the verdict). With fewer than two common seeds the answer is n/a. Other\n"
-                   "parameters in which the trials differ are listed.\n"
-                   "\n"
+                   "parameters in which the trials differ are listed.\n\n"
                    "--runs prints a line for each trial of the store, whatever its label: its runs, which are its\n"
                    "first row and those that run it again, their mean, the difference to the best trial with its\n"
                    "95 % interval, the odds that it is better, and `run_again` if more runs may decide\n"
-                   "(`lineage help rules`).\n"
-                   "\n"
+                   "(`lineage help rules`).\n\n"
                    "--examples compares one run of each trial example by example: the mean difference with its\n"
                    "95 % interval, p, and the noise and the bar between examples and between seeds.",
-    .examples = "  lineage compare grpo joint turn-group-v1d\n"
-                "  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
-                "  lineage compare optimizer=adam optimizer=sgd\n"
-                "  lineage compare grpo,lr=0.0003 grpo,lr=0.0006 --json\n"
-                "  lineage compare 000,004,008 001,005,009\n"
-                "  lineage compare --runs\n"
-                "  lineage compare --examples 003 014",
+    .examples = "  lineage compare grpo joint turn-group-v1d\n  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
+                "  lineage compare optimizer=adam optimizer=sgd\n  lineage compare grpo,lr=0.0003 grpo,lr=0.0006 --json\n"
+                "  lineage compare 000,004,008 001,005,009\n  lineage compare --runs\n  lineage compare --examples 003 014",
     CLI_ON_STORE(asked, table, 0, LINEAGE_COMPARE_MAX_VARIANTS, work, &chosen),
 };

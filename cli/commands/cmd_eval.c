@@ -134,7 +134,6 @@ const struct cli_command cmd_eval = {
                    "between seeds. With the defaults, a trial's checkpoint gets exactly the trial's score.\n"
                    "Nothing is recorded. A recipe without a checkpoint trains its warm start first. A\n"
                    "checkpoint uses the recipe.json beside it. An ID is a kept trial of the store.",
-    .examples = "  lineage eval recipe.json --checkpoint policy.ckpt --seeds 8\n"
-                "  lineage eval 004 -C runs/hop --format json",
+    .examples = "  lineage eval recipe.json --checkpoint policy.ckpt --seeds 8\n  lineage eval 004 -C runs/hop --format json",
     .run = run,
 };

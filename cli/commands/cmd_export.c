@@ -295,8 +295,7 @@ const struct cli_command cmd_export = {
                    "copied as files. --format csv and jsonl are for other programs and have sound rows only:\n"
                    "a table with a column for each parameter (param.NAME) and metric (metric.NAME), or the\n"
                    "object that `show --format json` prints on each line.",
-    .examples = "  lineage export >copy.tsv\n"
-                "  lineage -C postgres://host/lab/atpo export --output results.tsv\n"
+    .examples = "  lineage export >copy.tsv\n  lineage -C postgres://host/lab/atpo export --output results.tsv\n"
                 "  lineage export --format csv --output trials.csv",
     CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

@@ -149,7 +149,6 @@ const struct cli_command cmd_follow = {
                    "each with the columns of `query`, or one JSON object per line. A row is printed when it is\n"
                    "complete. The command runs until it is interrupted. It continues when results.tsv has been\n"
                    "replaced and when a server that could not be reached comes back.",
-    .examples = "  lineage follow\n"
-                "  lineage follow --from 014 --format json | jq -r .hypothesis",
+    .examples = "  lineage follow\n  lineage follow --from 014 --format json | jq -r .hypothesis",
     CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

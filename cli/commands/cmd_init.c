@@ -519,16 +519,14 @@ const struct cli_command cmd_init = {
                    "creates one): its schema, the roles lineage_writer and lineage_reader, its settings. It\n"
                    "also upgrades an older schema. With --log that store is the log of DIR, which keeps this\n"
                    "machine's mirror, snapshots and telemetry; DIR is trusted with the server at once. A store\n"
-                   "that exists there is joined.\n"
-                   "\n"
+                   "that exists there is joined.\n\n"
                    "--from makes the store from a log, such as the five columns of karpathy/autoresearch or a\n"
                    "CSV file. --metric then names the score column of FILE. Without parents in FILE, each row\n"
                    "continues the last kept row before it. FILE is unchanged; if it is the results.tsv of DIR\n"
                    "itself, it stays there as results.tsv.original. Rows that name a commit of the repository\n"
                    "around FILE get a ref that keeps it (`lineage refs`).",
     .examples = "  lineage init runs/atpo --direction higher\n"
-                "  lineage -C runs/cifar init --metric train_s --metric-label time\n"
-                "  lineage init --from results.tsv\n"
+                "  lineage -C runs/cifar init --metric train_s --metric-label time\n  lineage init --from results.tsv\n"
                 "  lineage init runs/atpo --log postgres://db.example/trials/atpo\n"
                 "  lineage init runs/mine --from log.csv --metric loss --direction lower \\\n"
                 "      --column run=exp_id --column note=hypothesis",

@@ -245,8 +245,6 @@ const struct cli_command cmd_knobs = {
                    "matter. Exit status 1 if no trial changed it. The newest 1,000 tries of each setting are\n"
                    "printed; the others count in the sums, and how many were left out is printed, too\n"
                    "(`left_out` in JSON). TSV has all, unless --limit is given.",
-    .examples = "  lineage knobs --min 2\n"
-                "  lineage knobs warmdown_frac\n"
-                "  lineage knobs weight-decay --format json",
+    .examples = "  lineage knobs --min 2\n  lineage knobs warmdown_frac\n  lineage knobs weight-decay --format json",
     CLI_ON_STORE(asked, table, 0, 1, work, &chosen),
 };

@@ -117,13 +117,11 @@ const struct cli_command cmd_lease = {
                    "another agent that would train it. Prints the id of the lease. Exit status 1, with the\n"
                    "reasons on standard error, if another agent has leased the same idea, a trial with it is\n"
                    "running, or an earlier trial tried it. Two ideas are the same if all their parameters are\n"
-                   "equal or, where one has none, if the words of the earlier one state all changes of the other.\n"
-                   "\n"
+                   "equal or, where one has none, if the words of the earlier one state all changes of the other.\n\n"
                    "A lease ends with its time, with --end, or when its agent has trained the idea: `lineage\n"
                    "run` takes a lease over, and holds it until the row is in the store or its process is gone.\n"
                    "Without an idea, lists the leases.",
-    .examples = "  lineage lease -C runs --hypothesis 'lr 0.02 -> 0.04' -p lr=0.04\n"
-                "  lineage lease -C runs\n"
+    .examples = "  lineage lease -C runs --hypothesis 'lr 0.02 -> 0.04' -p lr=0.04\n  lineage lease -C runs\n"
                 "  lineage lease -C runs --end 3fa2c1",
     CLI_ON_STORE(chosen.session, table, 0, 0, work, &chosen),
 };

@@ -47,7 +47,6 @@ const struct cli_command cmd_mcp = {
                    "2026-07-28 of the protocol, and with their handshake 2025-11-25, 2025-06-18, 2025-03-26\n"
                    "and 2024-11-05. Nothing is written unless --allow-write offers the tools append, note,\n"
                    "insight and void (`lineage help agents`).",
-    .examples = "  lineage mcp -C runs/atpo\n"
-                "  claude mcp add lineage -- lineage mcp -C runs/atpo",
+    .examples = "  lineage mcp -C runs/atpo\n  claude mcp add lineage -- lineage mcp -C runs/atpo",
     CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

@@ -336,12 +336,10 @@ const struct cli_command cmd_preflight = {
     .arguments = "RECIPE",
     .description = "Prints what training by a recipe would do, and runs nothing: the plan; the memory, by part;\n"
                    "corrections of the core's plan that the recipe lacks; settings that nothing reads, with what\n"
-                   "they need; and each setting beside the value that its paper recommends.\n"
-                   "\n"
+                   "they need; and each setting beside the value that its paper recommends.\n\n"
                    "The memory is the trainer's upper bound. --envelope judges the parts of another run, such as\n"
                    "that of a language model: weights, lora, gradients, optimizer, activations, kv_cache,\n"
-                   "gain_forward and retriever. --capacity is the budget that they must fit into.\n"
-                   "\n"
+                   "gain_forward and retriever. --capacity is the budget that they must fit into.\n\n"
                    "Exit status: 0 the recipe would run, 1 it would be refused (the reason is printed), 2 it\n"
                    "cannot be read.",
     .examples = "  lineage preflight recipe.json --set algorithm.name=turn-group-v1d --capacity 2\n"

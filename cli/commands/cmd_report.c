@@ -165,10 +165,8 @@ const struct cli_command cmd_report = {
                    "directory. An existing report.html that is not a report is not replaced.\n"
                    "--svg NAME is one of morning, history, front, tree, coverage, parallel, knobs,\n"
                    "calibration, failures, importance, seeds.",
-    .examples = "  lineage report -C runs/atpo\n"
-                "  lineage report runs/atpo runs/hop -o both.html\n"
-                "  lineage report -C runs/atpo --since yesterday\n"
-                "  lineage report --svg history > history.svg",
+    .examples = "  lineage report -C runs/atpo\n  lineage report runs/atpo runs/hop -o both.html\n"
+                "  lineage report -C runs/atpo --since yesterday\n  lineage report --svg history > history.svg",
     .choices = choices,
     .run = run,
 };

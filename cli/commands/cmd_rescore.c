@@ -256,8 +256,7 @@ const struct cli_command cmd_rescore = {
                    "own row stays. Without options the same names as then are looked for. Files count only if they\n"
                    "were written while the trial ran; if it had no score, its work directory was kept and may\n"
                    "become the snapshot. A trial of a night is then done. Exit status: 0 all have a score, 1 not.",
-    .examples = "  lineage rescore 004 -m eval_loss\n"
-                "  lineage rescore 004 --metric-file eval_loss=out/trainer_state.json\n"
+    .examples = "  lineage rescore 004 -m eval_loss\n  lineage rescore 004 --metric-file eval_loss=out/trainer_state.json\n"
                 "  lineage rescore --night lr -m eval_loss",
     .run = run,
 };

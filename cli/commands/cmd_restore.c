@@ -72,8 +72,7 @@ const struct cli_command cmd_restore = {
                    "reset, a checkout, `git clean` or somebody has taken them away. Your state directory\n"
                    "(~/.local/state/lineage) repeats the rows and settings of each store, and the commands of its\n"
                    "trials; their code is in the refs of the repository. Logs, telemetry and snapshots are not\n"
-                   "repeated. To accept that rows are gone: lineage rebuild --digests.\n"
-                   "\n"
+                   "repeated. To accept that rows are gone: lineage rebuild --digests.\n\n"
                    "With FILE: a record without a line end may be incomplete, so the next append moves it to a file\n"
                    "results.tsv.torn-N in the store and reports that. If you know that the record is complete,\n"
                    "`restore` appends it and removes the file. Its rows must be valid and their ids unused.",

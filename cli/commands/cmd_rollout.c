@@ -96,7 +96,6 @@ const struct cli_command cmd_rollout = {
                    "A recipe without a checkpoint trains its warm start first. A checkpoint uses the\n"
                    "recipe.json beside it. An ID is a kept trial of the store. jsonl prints one trajectory\n"
                    "per line, in the form that `lineage judge` reads (schema/trajectory.schema.json).",
-    .examples = "  lineage rollout recipe.json --n 3\n"
-                "  lineage rollout 004 -C runs/hop --n 1 --group",
+    .examples = "  lineage rollout recipe.json --n 3\n  lineage rollout 004 -C runs/hop --n 1 --group",
     .run = run,
 };

@@ -115,19 +115,16 @@ const struct cli_command cmd_search = {
     .arguments = "WORDS...",
     .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks contain the words,\n"
                    "best match first. A trial must contain all words; case and accents are ignored. An\n"
-                   "identifier is found as a whole and by its parts: muon_wd_mlp and gradClip by wd and clip.\n"
-                   "\n"
+                   "identifier is found as a whole and by its parts: muon_wd_mlp and gradClip by wd and clip.\n\n"
                    "  grad clip              both words\n"
                    "  \"grad clip\"            the words next to each other\n"
                    "  anneal*                words that begin with anneal\n"
                    "  clip OR norm           either word\n"
                    "  norm NOT layer         the first word without the second\n"
-                   "  hypothesis:clip        only in exp_id, specialist, hypothesis, notes, remarks\n"
-                   "\n"
+                   "  hypothesis:clip        only in exp_id, specialist, hypothesis, notes, remarks\n\n"
                    "AND, OR and NOT are written in capitals; parentheses group. On a terminal, matches are\n"
                    "highlighted. If more than 4,000 trials match, the newest 4,000 are ranked.",
-    .examples = "  lineage search 'grad clip'\n"
-                "  lineage search '(warmdown OR cooldown) frac*' --status keep\n"
+    .examples = "  lineage search 'grad clip'\n  lineage search '(warmdown OR cooldown) frac*' --status keep\n"
                 "  lineage search 'hypothesis:dropout NOT attention' --format json",
     CLI_ON_STORE(asked, table, 1, SIZE_MAX, work, &chosen),
 };

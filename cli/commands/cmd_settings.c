@@ -35,7 +35,6 @@ const struct cli_command cmd_settings = {
                    "last, and standard error says why they failed. The runs of a setting are its first\n"
                    "row, the rows that run it again, and rows that differ in a seed alone: the parameter seed,\n"
                    "random_seed, or one that \"seeds\" in lineage.json names.",
-    .examples = "  lineage settings\n"
-                "  lineage settings --format json",
+    .examples = "  lineage settings\n  lineage settings --format json",
     CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

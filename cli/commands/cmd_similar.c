@@ -117,7 +117,6 @@ const struct cli_command cmd_similar = {
         "no trial has, and if only its parts were tried. Exit status 0 if there is one, 1 if nothing resembles it or the\n"
         "trial does not exist.",
     .examples = "  lineage similar 'raise grad_clip_norm from 0.3 to 0.5'\n"
-                "  lineage similar 120 --before --limit 5 --format json\n"
-                "  lineage similar 'double the warmup' --strictness 0.8",
+                "  lineage similar 120 --before --limit 5 --format json\n  lineage similar 'double the warmup' --strictness 0.8",
     CLI_ON_STORE(asked, table, 1, 1, work, &chosen),
 };

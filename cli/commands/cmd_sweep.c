@@ -185,7 +185,6 @@ const struct cli_command cmd_sweep = {
                    "parameter is looked up among the settings that trials changed in words. A metric or a\n"
                    "numeric extra column can replace a parameter; untried pairs are then not listed.\n"
                    "`lineage report --svg coverage` draws pairs of parameters as a map.",
-    .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n"
-                "  lineage sweep optimizer alpha",
+    .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n  lineage sweep optimizer alpha",
     CLI_ON_STORE(asked, table, 1, 2, work, NULL),
 };

@@ -275,8 +275,7 @@ const struct cli_command cmd_tree = {
     .arguments = "",
     .description = "Prints every trial below its parent; roots and children are in file order. A trial whose\n"
                    "parent is not in the store is a root with a remark. Below depth 64 lines are not indented\n"
-                   "further and give their depth.\n"
-                   "\n"
+                   "further and give their depth.\n\n"
                    "On a terminal, the line of a trial continues to the child that leads to the best trial,\n"
                    "which is marked with a star, or else to the child with the most descendants. Its other\n"
                    "children branch off before that.",

@@ -185,13 +185,11 @@ const struct cli_command cmd_tried = {
                    "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. A\n"
                    "trial that ended in harness_abort does not count. If no trial has all of them, standard\n"
                    "error names the nearest values that were tried, and the trials that have most of them,\n"
-                   "failures first, with their outcomes. A name that nothing has is an error (status 2).\n"
-                   "\n"
+                   "failures first, with their outcomes. A name that nothing has is an error (status 2).\n\n"
                    "A name that no trial declares as a parameter is looked up among the settings that trials\n"
                    "changed in words (`lineage knobs`).",
     .examples = "  lineage tried --alpha 0.9 --gamma 1.0 || echo 'new ground'\n"
                 "  lineage tried --alpha 0.3 --param lr=3e-4 --tolerance 0.05\n"
-                "  lineage tried --param optimizer=adam --alpha 0.3\n"
-                "  lineage tried --param grad_clip_norm=0.5",
+                "  lineage tried --param optimizer=adam --alpha 0.3\n  lineage tried --param grad_clip_norm=0.5",
     CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

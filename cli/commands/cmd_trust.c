@@ -81,8 +81,7 @@ const struct cli_command cmd_trust = {
                    "the directory comes from somebody else. The trust holds for this directory and this server,\n"
                    "for your user on this machine, also after the directory was moved within its file system.\n"
                    "Nothing is sent to the server. Names of servers on the command line (-C postgres://..) need\n"
-                   "no trust.\n"
-                   "\n"
+                   "no trust.\n\n"
                    "Exit status: 1 if --withdraw finds that the directory was not trusted, 2 if its log is a\n"
                    "file.",
     .examples = "  lineage trust runs/atpo\n  lineage trust --list\n  lineage trust --withdraw runs/atpo",

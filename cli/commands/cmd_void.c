@@ -218,8 +218,6 @@ const struct cli_command cmd_void = {
                    "its id. The git ref of the trial's code stays, so that the void can be taken back\n"
                    "(`lineage refs --remove ID` removes it). --undo appends a row that takes the void back.\n"
                    "Without ID, lists the void trials with the label and score of their own rows.",
-    .examples = "  lineage void 012 --reason 'NumPy was missing'\n"
-                "  lineage void 012 --undo\n"
-                "  lineage void --format json",
+    .examples = "  lineage void 012 --reason 'NumPy was missing'\n  lineage void 012 --undo\n  lineage void --format json",
     CLI_ON_STORE(asked, table, 0, IDS_MAX, work, &chosen),
 };

@@ -175,8 +175,6 @@ const struct cli_command cmd_worktree = {
                    "AGENT, which becomes the specialist of the rows, and its trials get the GPUs of --gpu. The\n"
                    "store stays where it is: name it by an absolute -C. Without AGENT, lists the work trees of\n"
                    "agents.",
-    .examples = "  lineage worktree -C runs gpu0 --gpu 0\n"
-                "  lineage worktree -C runs\n"
-                "  lineage worktree -C runs gpu0 --remove",
+    .examples = "  lineage worktree -C runs gpu0 --gpu 0\n  lineage worktree -C runs\n  lineage worktree -C runs gpu0 --remove",
     CLI_ON_STORE(chosen.session, table, 0, 1, work, &chosen),
 };
