@@ -372,7 +372,7 @@ const char *cli_sign(const char *unicode, const char *ascii);
 /* Prints JSON with the shortest form of each number and a final newline, on several indented lines if indent is
  * true. */
 void cli_json_print(FILE *out, const json_t *value, bool indent);
-/* Prints the value to standard output on several lines, and gives it up. Returns CLI_OK. */
+/* Prints the value to standard output on several lines, and gives it up. Returns CLI_OK, or that of cli_no_memory for NULL. */
 int cli_json_answer(json_t *value);
 /* Prints the next element of an array on a line of standard output, whose end comes with the next one, and gives it up. */
 void cli_json_element(json_t *value, bool first);
@@ -390,6 +390,7 @@ bool cli_json_is_wide(const json_t *value); /* an integer that as a parameter is
 json_t *cli_json_spelled(const json_t *value); /* the text of a parameter that is a list, wide, true, false or null: none */
 json_t *cli_json_digits(const char *number); /* of a number as the store writes it; without a point it is an integer */
 json_t *cli_json_text(const char *text);
+json_t *cli_json_own(char *text); /* the same of a text that it frees; NULL for NULL */
 /* A missing number becomes null, not 0: a trial with score 0 would win every comparison where lower is better. */
 json_t *cli_json_figure(struct lineage_number number);
 json_t *cli_json_column(const struct lineage_trial *trial, size_t i); /* a number, a label or a text; i as in

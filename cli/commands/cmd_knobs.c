@@ -99,21 +99,6 @@ static int print_knobs(struct cli_session *session, const struct lineage_ideas *
     return cli_list_finish(list);
 }
 
-/* A set without texts has those of running trials only: those of the log are read for the lines that are printed. */
-static void add_hypothesis(struct cli_list *list, struct lineage_store *store, const struct lineage_idea *idea)
-{
-    struct lineage_cursor *cursor = NULL;
-    struct lineage_trial trial;
-    struct lineage_error ignored;
-    const struct lineage_query one = {.after = idea->seq - 1, .limit = 1};
-    const char *text = idea->hypothesis;
-    if (!idea->running && !*text && lineage_query_open(&cursor, store, &one, &ignored) == LINEAGE_OK &&
-        lineage_cursor_next(cursor, &trial, &ignored) == LINEAGE_OK && trial.seq == idea->seq)
-        text = trial.hypothesis;
-    cli_list_text(list, text);
-    lineage_cursor_close(cursor);
-}
-
 static int print_knob(struct cli_session *session, const struct lineage_ideas *ideas, const struct lineage_knob *knob)
 {
     const size_t older = knob->n - knob->n_tries;
@@ -129,8 +114,7 @@ static int print_knob(struct cli_session *session, const struct lineage_ideas *i
                      CLI_TEXT(outcome));
         cli_list_style(list, idea->running ? CLI_PLAIN : cli_label_style(idea->status), 0);
         cli_list_add(list, CLI_NUMBER(idea->delta_vs_best.value, idea->delta_vs_best.present), CLI_TEXT(idea->parent_exp),
-                     CLI_TEXT(lineage_change_source_name(attempt->change->source)));
-        add_hypothesis(list, session->store, idea);
+                     CLI_TEXT(lineage_change_source_name(attempt->change->source)), CLI_TEXT(idea->hypothesis));
         if (!cli_list_end_row(list))
             break;
     }
@@ -164,17 +148,6 @@ static int no_such_knob(struct lineage_ideas *ideas, const char *name)
     return CLI_NO;
 }
 
-static size_t find_best(struct lineage_ideas *ideas, struct lineage_store *store)
-{
-    struct lineage_trial best = {0};
-    struct lineage_error err;
-    size_t index = SIZE_MAX;
-    if (lineage_best(store, &best, &err) == LINEAGE_OK && !lineage_ideas_find(&index, ideas, best.exp_id))
-        index = SIZE_MAX;
-    lineage_trial_release(&best);
-    return index;
-}
-
 static int work(struct cli_session *session, void *context)
 {
     const struct knobs_options *o = context;
@@ -185,37 +158,23 @@ static int work(struct cli_session *session, void *context)
     size_t least = 1, newest = cli_format_is_rows(session->format) ? 0 : NEWEST; /* TSV has no place to say what is missing */
     if ((o->min && !cli_count_parse(&least, "min", o->min)) || (o->limit && !cli_count_parse(&newest, "limit", o->limit)))
         return CLI_USAGE;
-    /* With all lines of a setting, reading all texts at once is faster than one by one. */
-    const bool all_lines = name && !newest && session->format != CLI_JSON;
-    int status = CLI_OK;
-    if ((all_lines ? cli_ideas_read(&ideas, session->store, NULL, NULL, &err)
-                   : cli_ideas_read(&ideas, session->store, NULL, NULL, &err)) != LINEAGE_OK)
-        return cli_fail(&err);
-    if (lineage_knobs_find(&knobs, ideas, find_best(ideas, session->store), newest, &err) != LINEAGE_OK) {
+    int status = cli_ideas_load(&ideas, session->store);
+    if (status != CLI_OK)
+        return status;
+    if (lineage_knobs_find(&knobs, ideas, cli_ideas_best(ideas, session->store), newest, &err) != LINEAGE_OK) {
         status = cli_fail(&err);
         goto done;
     }
     if (name) {
         const struct lineage_knob *knob = lineage_knobs_named(&knobs, ideas, name);
-        if (!knob) {
-            status = no_such_knob(ideas, name);
-        } else if (session->format == CLI_JSON) {
-            json_t *object = knob_json(ideas, knob);
-            if (object)
-                cli_json_print(stdout, object, true);
-            else
-                status = cli_no_memory();
-            json_decref(object);
-        } else {
-            status = print_knob(session, ideas, knob);
-        }
+        status = !knob                         ? no_such_knob(ideas, name)
+                 : session->format == CLI_JSON ? cli_json_answer(knob_json(ideas, knob))
+                                               : print_knob(session, ideas, knob);
     } else if (session->format == CLI_JSON) {
         json_t *array = json_array();
-        for (size_t i = 0; status == CLI_OK && i < knobs.n && knobs.items[i].n >= least; i++)
-            if (json_array_append_new(array, knob_json(ideas, &knobs.items[i])) != 0)
-                status = cli_no_memory();
-        if (status == CLI_OK)
-            cli_json_answer(array);
+        for (size_t i = 0; i < knobs.n && knobs.items[i].n >= least; i++)
+            json_array_append_new(array, knob_json(ideas, &knobs.items[i]));
+        status = cli_json_answer(array);
     } else {
         status = print_knobs(session, ideas, &knobs, least);
     }

@@ -79,8 +79,5 @@ bool mcp_one_page(struct mcp_call *call)
 
 json_t *mcp_text_json(struct cli_writer *writer)
 {
-    char *text = cli_writer_close(writer);
-    json_t *string = text ? cli_json_text(text) : NULL;
-    free(text);
-    return string;
+    return cli_json_own(cli_writer_close(writer));
 }

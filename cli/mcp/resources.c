@@ -166,18 +166,14 @@ static json_t *read_diff(struct mcp_call *call, const char *id)
     if (mcp_snapshot_diff_load(&changes, call, id, NULL, NULL))
         block = mcp_untrusted_block("diff", changes.text, changes.length, DIFF_BYTES);
     mcp_snapshot_diff_release(&changes);
-    json_t *text = block ? cli_json_text(block) : NULL;
-    free(block);
-    return text;
+    return cli_json_own(block);
 }
 
 static json_t *read_trial(struct mcp_call *call, const char *id)
 {
     size_t length = 0;
     json_t *trial = mcp_noted(mcp_trial_by_id(call, id));
-    char *text = trial ? cli_json_compact(trial, &length) : NULL;
-    json_t *json = text ? json_stringn(text, length) : NULL;
-    free(text);
+    json_t *json = cli_json_own(trial ? cli_json_compact(trial, &length) : NULL);
     json_decref(trial);
     return json;
 }
@@ -186,10 +182,7 @@ static json_t *read_trial(struct mcp_call *call, const char *id)
  * argument for it. */
 static json_t *read_knowledge(struct mcp_call *call)
 {
-    char *block = mcp_knowledge(call, NULL, NULL, MCP_KNOWLEDGE_BYTES);
-    json_t *text = block ? cli_json_text(block) : NULL;
-    free(block);
-    return text;
+    return cli_json_own(mcp_knowledge(call, NULL, NULL, MCP_KNOWLEDGE_BYTES));
 }
 
 /* Does not use strtol, which would accept blanks and signs. */

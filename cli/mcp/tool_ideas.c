@@ -157,18 +157,14 @@ static json_t *knob_json(const struct lineage_ideas *ideas, const struct lineage
 static json_t *call_knobs(struct mcp_call *call)
 {
     const char *name = mcp_text_argument(call, "name");
-    size_t limit = mcp_count_argument(call, "limit", 30), best = SIZE_MAX, n = 0, found = 0;
-    struct lineage_trial trial = {0};
+    size_t limit = mcp_count_argument(call, "limit", 30), n = 0, found = 0;
     struct lineage_knobs knobs = {0};
     struct lineage_ideas *ideas;
     struct lineage_error err;
     json_t *result = NULL;
     if (cli_ideas_read(&ideas, call->server->store, NULL, NULL, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
-    if (lineage_best(call->server->store, &trial, &err) == LINEAGE_OK && !lineage_ideas_find(&best, ideas, trial.exp_id))
-        best = SIZE_MAX;
-    lineage_trial_release(&trial);
-    if (lineage_knobs_find(&knobs, ideas, best, 0, &err) == LINEAGE_OK) {
+    if (lineage_knobs_find(&knobs, ideas, cli_ideas_best(ideas, call->server->store), 0, &err) == LINEAGE_OK) {
         json_t *list = json_array();
         const struct lineage_knob *named = name ? lineage_knobs_named(&knobs, ideas, name) : NULL;
         if (named) { /* the one that the name means comes first, in any spelling */
@@ -178,10 +174,8 @@ static json_t *call_knobs(struct mcp_call *call)
         for (size_t i = 0; i < knobs.n; i++) {
             if (&knobs.items[i] == named || (name && !matches(knobs.items[i].name, name)))
                 continue;
-            if (found++ < limit) {
-                json_array_append_new(list, knob_json(ideas, &knobs.items[i]));
+            if (found++ < limit && json_array_append_new(list, knob_json(ideas, &knobs.items[i])) == 0)
                 n++;
-            }
         }
         result = json_pack("{s:o, s:o}", "shown", mcp_shown(n, found), "knobs", list);
     } else {

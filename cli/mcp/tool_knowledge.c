@@ -121,11 +121,8 @@ static json_t *call_knowledge(struct mcp_call *call)
 {
     char wanted[400];
     join(wanted, json_object_get(call->arguments, "sections"));
-    char *block = mcp_knowledge(call, mcp_text_argument(call, "specialist"), wanted[0] ? wanted : NULL,
-                                mcp_count_argument(call, "max_bytes", MCP_KNOWLEDGE_BYTES));
-    json_t *text = block ? cli_json_text(block) : NULL;
-    free(block);
-    return text;
+    return cli_json_own(mcp_knowledge(call, mcp_text_argument(call, "specialist"), wanted[0] ? wanted : NULL,
+                                      mcp_count_argument(call, "max_bytes", MCP_KNOWLEDGE_BYTES)));
 }
 
 const struct mcp_tool mcp_tool_knowledge = {

@@ -148,76 +148,45 @@ static void print_remarks(const struct lineage_comparison *c, const char *over)
         print_setting(c, c->confounded[i]);
 }
 
-static void set_number(json_t *object, const char *key, struct lineage_number number)
+static json_t *count_json(size_t count)
 {
-    json_object_set_new(object, key, number.present ? cli_json_number(number.value) : json_null());
-}
-
-static void set_count(json_t *object, const char *key, size_t count)
-{
-    json_object_set_new(object, key, json_integer((json_int_t)count));
-}
-
-static json_t *left_out_json(const struct lineage_variant *v)
-{
-    json_t *object = json_object();
-    set_count(object, "failed", v->failed);
-    set_count(object, "harness_abort", v->aborted);
-    set_count(object, "without_seed", v->without_seed);
-    set_count(object, "unpaired", v->unpaired);
-    return object;
+    return json_integer((json_int_t)count);
 }
 
 static json_t *settings_json(const struct lineage_variant *v)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < v->n_settings; i++) {
-        json_t *setting = json_object();
-        set_count(setting, "trials", v->settings[i].n);
-        if (v->settings[i].text) {
-            cli_json_set(setting, "text", cli_json_text(v->settings[i].text), "mixed", json_boolean(v->settings[i].mixed), NULL);
-        } else {
-            cli_json_set(setting, "low", cli_json_setting(v->settings[i].low), "high", cli_json_setting(v->settings[i].high),
-                         NULL);
-        }
-        json_object_set_new(object, v->settings[i].name, setting);
+        const struct lineage_variant_setting *s = &v->settings[i];
+        json_object_set_new(
+            object, s->name,
+            s->text ? json_pack("{s:o, s:o, s:b}", "trials", count_json(s->n), "text", cli_json_text(s->text), "mixed", s->mixed)
+                    : json_pack("{s:o, s:o, s:o}", "trials", count_json(s->n), "low", cli_json_setting(s->low), "high",
+                                cli_json_setting(s->high)));
     }
     return object;
-}
-
-static void set_test(json_t *object, const struct lineage_comparison *c, const struct lineage_variant *v,
-                     enum lineage_direction direction)
-{
-    set_count(object, "pairs", v->n_pairs);
-    set_number(object, "difference", v->difference);
-    set_number(object, "difference_std", v->difference_std);
-    set_number(object, "freedom", v->freedom);
-    set_number(object, "low", v->low);
-    set_number(object, "high", v->high);
-    set_number(object, "p", v->p);
-    set_number(object, "low_all", v->family_low);
-    set_number(object, "high_all", v->family_high);
-    set_number(object, "p_holm", v->p_holm);
-    json_object_set_new(object, "verdict", json_string(verdict(c, v, direction)));
 }
 
 /* The baseline is not tested against itself, so its object lacks those keys. */
 static json_t *variant_json(const struct lineage_comparison *c, const struct lineage_variant *v, enum lineage_direction direction)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "variant", cli_json_text(v->name));
-    set_count(object, "trials", v->n_trials);
-    set_count(object, "seeds", v->n_seeds);
-    set_number(object, "mean", v->mean);
-    set_number(object, "std", v->std);
-    json_object_set_new(object, "left_out", left_out_json(v));
+    cli_json_set(object, "variant", cli_json_text(v->name), "trials", count_json(v->n_trials), "seeds", count_json(v->n_seeds),
+                 "mean", cli_json_figure(v->mean), "std", cli_json_figure(v->std), "left_out",
+                 json_pack("{s:o, s:o, s:o, s:o}", "failed", count_json(v->failed), "harness_abort", count_json(v->aborted),
+                           "without_seed", count_json(v->without_seed), "unpaired", count_json(v->unpaired)),
+                 NULL);
     if (v != c->variants)
-        set_test(object, c, v, direction);
+        cli_json_set(object, "pairs", count_json(v->n_pairs), "difference", cli_json_figure(v->difference), "difference_std",
+                     cli_json_figure(v->difference_std), "freedom", cli_json_figure(v->freedom), "low", cli_json_figure(v->low),
+                     "high", cli_json_figure(v->high), "p", cli_json_figure(v->p), "low_all", cli_json_figure(v->family_low),
+                     "high_all", cli_json_figure(v->family_high), "p_holm", cli_json_figure(v->p_holm), "verdict",
+                     json_string(verdict(c, v, direction)), NULL);
     json_object_set_new(object, "settings", settings_json(v));
     return object;
 }
 
-static void print_json(const struct lineage_comparison *c, const char *over, enum lineage_direction direction)
+static int print_json(const struct lineage_comparison *c, const char *over, enum lineage_direction direction)
 {
     json_t *root = json_object(), *variants = json_array(), *confounded = json_array();
     for (size_t i = 0; i < c->n_variants; i++)
@@ -225,17 +194,16 @@ static void print_json(const struct lineage_comparison *c, const char *over, enu
     for (size_t i = 0; i < c->n_confounded; i++)
         json_array_append_new(confounded, cli_json_text(c->confounded[i]));
     cli_json_set(root, "baseline", cli_json_text(c->variants[0].name), "over", cli_json_text(over), "confidence",
-                 cli_json_number(c->confidence), NULL);
-    set_count(root, "comparisons", c->n_tests);
-    cli_json_set(root, "variants", variants, "also_different", confounded, NULL);
-    cli_json_answer(root);
+                 cli_json_number(c->confidence), "comparisons", count_json(c->n_tests), "variants", variants, "also_different",
+                 confounded, NULL);
+    return cli_json_answer(root);
 }
 
 int cli_comparison_print(const struct lineage_comparison *comparison, const char *over, const struct lineage_config *config,
                          enum cli_format format)
 {
     if (format == CLI_JSON)
-        return print_json(comparison, over, config->direction), CLI_OK;
+        return print_json(comparison, over, config->direction);
     int status = print_rows(comparison, config, format);
     if (status == CLI_OK && format == CLI_TABLE)
         print_remarks(comparison, over);

@@ -203,12 +203,10 @@ json_t *cli_changes_json(const struct lineage_ideas *ideas, size_t trial)
 {
     json_t *list = json_array();
     struct lineage_change change;
-    for (size_t i = 0; lineage_ideas_change_at(&change, ideas, trial, i); i++) {
-        json_t *object = json_object();
-        cli_json_set(object, "name", cli_json_text(change.name), "from", change.from ? cli_json_text(change.from) : json_null(),
-                     "to", cli_json_text(change.to), "source", json_string(lineage_change_source_name(change.source)), NULL);
-        json_array_append_new(list, object);
-    }
+    for (size_t i = 0; lineage_ideas_change_at(&change, ideas, trial, i); i++)
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:s}", "name", cli_json_text(change.name), "from",
+                                              change.from ? cli_json_text(change.from) : json_null(), "to",
+                                              cli_json_text(change.to), "source", lineage_change_source_name(change.source)));
     return list;
 }
 
@@ -217,11 +215,9 @@ json_t *cli_effective_json(const struct lineage_ideas *ideas, const struct linea
     json_t *list = json_array();
     for (size_t i = 0; i < settings->n; i++) {
         const struct lineage_effective_setting *s = &settings->items[i];
-        json_t *setting = json_object();
-        cli_json_set(setting, "name", cli_json_text(s->name), "value", cli_json_text(s->value), "source",
-                     json_string(lineage_change_source_name(s->source)), "set_by",
-                     cli_json_text(lineage_ideas_get(ideas, s->set_by)->exp_id), NULL);
-        json_array_append_new(list, setting);
+        json_array_append_new(list, json_pack("{s:o, s:o, s:s, s:o}", "name", cli_json_text(s->name), "value",
+                                              cli_json_text(s->value), "source", lineage_change_source_name(s->source), "set_by",
+                                              cli_json_text(lineage_ideas_get(ideas, s->set_by)->exp_id)));
     }
     return list;
 }
@@ -243,4 +239,15 @@ void cli_idea_outcome(char *out, size_t size, const struct cli_screen *screen, c
         snprintf(out, size, "%s %s", lineage_label_name(idea->status), cli_number_text(score, screen, idea->score.value));
     else
         snprintf(out, size, "%s", lineage_label_name(idea->status));
+}
+
+size_t cli_ideas_best(const struct lineage_ideas *ideas, struct lineage_store *store)
+{
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    size_t index = SIZE_MAX;
+    if (lineage_best(store, &best, &err) == LINEAGE_OK && !lineage_ideas_find(&index, ideas, best.exp_id))
+        index = SIZE_MAX;
+    lineage_trial_release(&best);
+    return index;
 }

@@ -13,6 +13,8 @@
  * lineage_ideas_release.
  */
 int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store);
+/* The index of the best trial in the set; SIZE_MAX if there is none. */
+size_t cli_ideas_best(const struct lineage_ideas *ideas, struct lineage_store *store);
 
 /* Likewise, with the trials of the store that say most about the trial exp_id (lineage_ideas_add_near). */
 int cli_ideas_near(struct lineage_ideas **ideas, struct lineage_store *store, const char *exp_id);

@@ -130,6 +130,8 @@ void cli_json_print(FILE *out, const json_t *value, bool indent)
 
 int cli_json_answer(json_t *value)
 {
+    if (!value)
+        return cli_no_memory();
     cli_json_print(stdout, value, true);
     json_decref(value);
     return CLI_OK;
@@ -216,6 +218,13 @@ json_t *cli_json_text(const char *text)
     return string;
 }
 
+json_t *cli_json_own(char *text)
+{
+    json_t *string = text ? cli_json_text(text) : NULL;
+    free(text);
+    return string;
+}
+
 bool cli_json_is_wide(const json_t *value)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -230,9 +239,7 @@ json_t *cli_json_spelled(const json_t *value)
     char *text = json_is_null(value) ? strdup("none") : cli_json_compact(value, &length);
     for (char *at = text; at && (at = strchr(at, ';'));)
         *at = ',';
-    json_t *spelled = text ? cli_json_text(text) : NULL;
-    free(text);
-    return spelled;
+    return cli_json_own(text);
 }
 
 /* A whole number of a parameter stays whole: a program that reads it may want an integer. */
