@@ -218,6 +218,7 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
 
 /* Prints one line on standard error with control characters escaped. For messages that are not errors. */
 void cli_say(const char *message);
+void cli_tell(const char *format, ...) __attribute__((format(printf, 1, 2))); /* the same with a format */
 void cli_say_notice(void *context, const struct lineage_notice *notice); /* for lineage_open_options */
 
 /* Writes all of bytes[0..n), in as many pieces as the descriptor takes. Returns false, with errno set, if it takes no more. */

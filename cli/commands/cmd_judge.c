@@ -244,7 +244,6 @@ static int print_summary(const struct judge_options *o)
 {
     size_t marks[TRAINER_N_JUDGE_MARKS] = {0}, flags[2][2] = {{0}};
     uint64_t asked = 0, answered = 0;
-    char text[512];
     for (size_t i = 0; i < o->n; i++) {
         const struct judge_case *about = &o->cases[i];
         marks[about->mark]++;
@@ -254,13 +253,11 @@ static int print_summary(const struct judge_options *o)
             flags[trajectory_reward(about->trajectory) > 0][about->flags[k]]++;
     }
     size_t failed = marks[TRAINER_JUDGE_REFUSED] + marks[TRAINER_JUDGE_TRUNCATED] + marks[TRAINER_JUDGE_FAILED];
-    snprintf(text, sizeof text,
-             "%zu judged, %zu cached, %zu skipped, %zu refused, %zu truncated, %zu failed; GOOD %.0f %% in successes, %.0f %% in "
+    cli_tell("%zu judged, %zu cached, %zu skipped, %zu refused, %zu truncated, %zu failed; GOOD %.0f %% in successes, %.0f %% in "
              "failures; %llu + %llu tokens",
              marks[TRAINER_JUDGED], marks[TRAINER_JUDGE_CACHED], marks[TRAINER_JUDGE_SKIPPED], marks[TRAINER_JUDGE_REFUSED],
              marks[TRAINER_JUDGE_TRUNCATED], marks[TRAINER_JUDGE_FAILED], share(flags[1]), share(flags[0]),
              (unsigned long long)asked, (unsigned long long)answered);
-    cli_say(text);
     size_t wanted = o->n - marks[TRAINER_JUDGE_SKIPPED];
     return (double)failed > o->most_failed * (double)wanted ? CLI_NO : CLI_OK;
 }

@@ -144,7 +144,7 @@ static int find_start(struct rerun *o)
  * the noise, which shows whether the difference matters. */
 static int compare(const struct rerun *o, const struct lineage_trial *row)
 {
-    char was[LINEAGE_NUMBER_MAX] = "none", is[LINEAGE_NUMBER_MAX] = "none", said[256];
+    char was[LINEAGE_NUMBER_MAX] = "none", is[LINEAGE_NUMBER_MAX] = "none";
     double noise = lineage_store_config(o->session.store)->noise_std;
     bool both = o->was.score.present && row->score.present;
     bool same = both ? o->was.score.value == row->score.value : o->was.score.present == row->score.present;
@@ -152,12 +152,11 @@ static int compare(const struct rerun *o, const struct lineage_trial *row)
         lineage_number_format(was, o->was.score.value);
     if (row->score.present)
         lineage_number_format(is, row->score.value);
-    snprintf(said, sizeof said, "the score of %.60s %s: %s, now %s%s", o->was.exp_id,
-             same ? "came out the same" : "did not come out the same", was, is,
+    cli_tell("the score of %.60s %s: %s, now %s%s", o->was.exp_id, same ? "came out the same" : "did not come out the same", was,
+             is,
              same || !both || noise <= 0                                ? ""
              : fabs(o->was.score.value - row->score.value) <= 2 * noise ? " (within two standard deviations of the noise)"
                                                                         : " (beyond the noise)");
-    cli_say(said);
     return same ? CLI_OK : CLI_NO;
 }
 
@@ -176,15 +175,12 @@ static int find_row(const struct rerun *o, struct lineage_trial *row)
 static void use_same_level(const struct rerun *o)
 {
     const char *was = cli_json_string(o->run, "vector_level");
-    char said[160];
     if (!was || strcmp(was, blas_env_level()) == 0)
         return;
     bool used = blas_env_use_level(was);
-    snprintf(said, sizeof said,
-             used ? "computes at the vector level of %.60s: %.20s"
+    cli_tell(used ? "computes at the vector level of %.60s: %.20s"
                   : "bits may differ: %.60s was computed at vector level %.20s, which this processor lacks",
              o->was.exp_id, was);
-    cli_say(said);
 }
 
 /* Fresh seeds are further runs of the trial, so that they are those after all that it ran with. */

@@ -116,17 +116,15 @@ static int report(const struct train_options *o, const struct trial_outcome *out
  * user chose is kept. */
 static void use_kernels_of_state(const char *path)
 {
-    char was[TRAINER_KERNELS_MAX], is[TRAINER_KERNELS_MAX], said[3 * TRAINER_KERNELS_MAX];
+    char was[TRAINER_KERNELS_MAX], is[TRAINER_KERNELS_MAX];
     struct trainer_error err;
     trainer_kernels(is);
     if (trainer_state_kernels(path, was, &err) != TRAINER_OK || strcmp(was, is) == 0)
         return;
     bool chosen = getenv(VECTOR_LEVEL) != NULL, same = !chosen && blas_env_use_kernels(was);
-    snprintf(said, sizeof said,
-             same ? "goes on with the kernels of the state: %s"
+    cli_tell(same ? "goes on with the kernels of the state: %s"
                   : "bits may differ: the state was computed with %s, and this goes on with %s",
              was, is);
-    cli_say(said);
 }
 
 /* Refuses the state of another recipe before the trial starts, because a typing error should not become a row. */

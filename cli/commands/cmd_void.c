@@ -56,12 +56,9 @@ static char *best_id(struct lineage_store *store)
 
 static void say_best(struct lineage_store *store, const char *before)
 {
-    char *now = best_id(store), said[200];
-    bool same = now ? before && strcmp(now, before) == 0 : !before;
-    if (!same)
-        snprintf(said, sizeof said, "the best trial is now %.80s; it was %.80s", now ? now : "none", before ? before : "none");
-    if (!same)
-        cli_say(said);
+    char *now = best_id(store);
+    if (now ? !before || strcmp(now, before) != 0 : before != NULL)
+        cli_tell("the best trial is now %.80s; it was %.80s", now ? now : "none", before ? before : "none");
     free(now);
 }
 
@@ -125,16 +122,13 @@ static void say_children(struct lineage_store *store, const char *id)
     struct lineage_trial row = {0};
     struct lineage_error err;
     size_t n = 0;
-    char said[200];
     if (lineage_query_open(&cursor, store, &all, &err) != LINEAGE_OK)
         return;
     while (lineage_cursor_next(cursor, &row, &err) == LINEAGE_OK)
         n += strcmp(row.parent_exp, id) == 0 && !lineage_is_void_row(&row, NULL);
     lineage_cursor_close(cursor);
     if (n)
-        snprintf(said, sizeof said, "%zu trial%s from %.80s; it stays their parent", n, n > 1 ? "s continue" : " continues", id);
-    if (n)
-        cli_say(said);
+        cli_tell("%zu trial%s from %.80s; it stays their parent", n, n > 1 ? "s continue" : " continues", id);
 }
 
 /* All ids are looked up before the first row is written, so that a typo leaves nothing half done. */

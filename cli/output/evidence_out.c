@@ -272,13 +272,12 @@ static char *reason_of_newest(const struct lineage_failed_setting *failed, struc
 
 static void say_failed_setting(const struct lineage_failed_setting *failed, struct lineage_store *store)
 {
-    char name[SETTING_NAME_MAX], said[512];
+    char name[SETTING_NAME_MAX];
     name_setting(name, store, failed->exp_id);
     char *id = cli_text_line(failed->last_id, 60), *reason = reason_of_newest(failed, store);
-    snprintf(said, sizeof said, "%s has no score: %zu run%s failed%s%s: %s%s%s", name, failed->n, failed->n == 1 ? "" : "s",
+    cli_tell("%s has no score: %zu run%s failed%s%s: %s%s%s", name, failed->n, failed->n == 1 ? "" : "s",
              failed->n > 1 ? "; the newest, " : ", ", id ? id : "", lineage_label_name(failed->status), reason ? ": " : "",
              reason ? reason : "");
-    cli_say(said);
     free(id);
     free(reason);
 }
@@ -287,15 +286,12 @@ static void say_failed_settings(const struct lineage_evidence *evidence, struct 
 {
     enum { SAID_MAX = 8 };
     const struct lineage_failed_setting *failed;
-    char said[80];
     size_t n = 0;
     for (; (failed = lineage_evidence_failed(evidence, n)); n++)
         if (n < SAID_MAX)
             say_failed_setting(failed, store);
-    if (n > SAID_MAX) {
-        snprintf(said, sizeof said, "%zu more settings have no score", n - SAID_MAX);
-        cli_say(said);
-    }
+    if (n > SAID_MAX)
+        cli_tell("%zu more settings have no score", n - SAID_MAX);
 }
 
 int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session *session, size_t most)
@@ -328,8 +324,7 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     free(names);
     if (evidence->n + n_failed > most) {
         const size_t more = evidence->n + n_failed - most;
-        snprintf(text, sizeof text, "%zu more setting%s not listed; `--limit 0` lists all", more, more == 1 ? " is" : "s are");
-        cli_say(text);
+        cli_tell("%zu more setting%s not listed; `--limit 0` lists all", more, more == 1 ? " is" : "s are");
     }
     for (size_t i = 0; i < evidence->n; i++)
         if (evidence->trials[i].stray)

@@ -788,11 +788,8 @@ static int start(struct server *server)
                          first, strerror(errno));
     if (!(server->daemon = serve_on(server, fd))) /* the command ends, and its socket with it */
         return cli_error(CLI_SYSTEM, "serve: libmicrohttpd cannot serve 127.0.0.1:%u", port);
-    if (first && port > first) {
-        char text[80];
-        snprintf(text, sizeof text, "port %u is in use; this server takes %u", first, port);
-        cli_say(text);
-    }
+    if (first && port > first)
+        cli_tell("port %u is in use; this server takes %u", first, port);
     server->guard.port = port;
     printf("http://127.0.0.1:%u/%s%s\n", server->guard.port, server->guard.token[0] ? "?token=" : "", server->guard.token);
     fflush(stdout);

@@ -34,6 +34,16 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
     cli_say(text);
 }
 
+void cli_tell(const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli_say(text);
+}
+
 int cli_error(enum cli_exit status, const char *format, ...)
 {
     va_list args;

@@ -80,7 +80,7 @@ static bool is_job_of_scheduler(void)
 void launchers_warn(const char *const *given, const char *dir)
 {
     const char *words[LAUNCHER_WORDS_MAX + 1] = {NULL}, *launcher;
-    char text[400], *copy = NULL;
+    char *copy = NULL;
     if (!is_job_of_scheduler())
         return;
     for (size_t i = 0; given[i] && i < LAUNCHER_WORDS_MAX; i++)
@@ -93,13 +93,10 @@ void launchers_warn(const char *const *given, const char *dir)
         words[n] = NULL;
     }
     launcher = leaving_launcher(words, dir);
-    if (launcher) {
-        snprintf(text, sizeof text,
-                 "`%s` starts the training and does not pass TERM on: where a scheduler ends the worker before that has ended "
+    if (launcher)
+        cli_tell("`%s` starts the training and does not pass TERM on: where a scheduler ends the worker before that has ended "
                  "its trial, the training runs on; %s",
                  launcher, strncmp(launcher, "sh", 2) == 0 ? "write `exec` before it" : "start the program itself");
-        cli_say(text);
-    }
     free(copy);
 }
 
@@ -116,7 +113,6 @@ static long number_of(const char *name)
 int launchers_check_copies(void)
 {
     const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", getenv("PMIX_RANK") ? "SLURM_STEP_NUM_TASKS" : NULL};
-    char text[160];
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i]; i++)
         if (number_of(sizes[i]) > 1)
             return cli_error(CLI_USAGE,
@@ -125,9 +121,7 @@ int launchers_check_copies(void)
                              "a time",
                              number_of(sizes[i]), sizes[i], sizes[i]);
     const long n = number_of("SLURM_STEP_NUM_TASKS");
-    if (n > 1 && getenv("SLURM_PROCID") && strcmp(getenv("SLURM_PROCID"), "0") == 0) {
-        snprintf(text, sizeof text, "srun started %ld processes, and each does all of it", n);
-        cli_say(text);
-    }
+    if (n > 1 && getenv("SLURM_PROCID") && strcmp(getenv("SLURM_PROCID"), "0") == 0)
+        cli_tell("srun started %ld processes, and each does all of it", n);
     return CLI_GO_ON;
 }

@@ -238,14 +238,12 @@ enum { SECONDS_BETWEEN_TRIES = 2 };
 static int open_patiently(struct cli_session *session)
 {
     struct lineage_error err;
-    char text[LINEAGE_ERROR_TEXT_MAX + 64];
     for (bool told = false;; told = true) {
         int status = open_store(session);
         if (status != CLI_GO_ON || !session->wait_for_server || !is_away(session->store, &err))
             return status;
-        snprintf(text, sizeof text, "%s; this worker begins when the server answers", err.text);
         if (!told)
-            cli_say(text);
+            cli_tell("%s; this worker begins when the server answers", err.text);
         lineage_store_close(session->store);
         session->store = NULL;
         sleep(SECONDS_BETWEEN_TRIES);
