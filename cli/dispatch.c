@@ -239,24 +239,32 @@ static int no_command(const struct cli_entry *entries, const char *name, bool wi
                      near ? "'" : "");
 }
 
-/* `lineage -C DIR command ...` becomes `lineage command -C DIR ...`: options before the command's name are moved after
- * it. */
+/* `lineage -C DIR command ...` becomes `lineage command -C DIR ...`: options before the command's name are moved after it. With a mark as
+ * its first argument a command describes its option table and does nothing else (options.c). */
+static int call(const struct dispatch *dispatch, const struct cli_entry *entry, const char *name, const char *mark, int n_global,
+                const char **global, int n, const char **words)
+{
+    const char **argv = calloc((size_t)(n_global + n) + 3, sizeof *argv);
+    int argc = 0;
+    if (!argv)
+        return cli_no_memory();
+    argv[argc++] = name;
+    if (mark)
+        argv[argc++] = mark;
+    for (int i = 0; i < n_global; i++)
+        argv[argc++] = global[i];
+    for (int i = 0; i < n; i++)
+        argv[argc++] = words[i];
+    int status = entry->command ? entry->command->run(entry->command, argc, argv) : dispatch->elsewhere(argc, argv);
+    free((void *)argv);
+    return status;
+}
+
 static int run_command(const struct dispatch *dispatch, int n_global, const char **global, int argc, const char **argv)
 {
     const struct cli_entry *entry = find_command(dispatch->entries, argv[0]);
-    if (!entry)
-        return no_command(dispatch->entries, argv[0], false);
-    const char **moved = calloc((size_t)(n_global + argc) + 1, sizeof *moved);
-    if (!moved)
-        return cli_no_memory();
-    moved[0] = argv[0];
-    if (n_global)
-        memcpy(moved + 1, global, (size_t)n_global * sizeof *moved);
-    memcpy(moved + 1 + n_global, argv + 1, (size_t)(argc - 1) * sizeof *moved);
-    int status = entry->command ? entry->command->run(entry->command, n_global + argc, moved)
-                                : dispatch->elsewhere(n_global + argc, moved);
-    free(moved);
-    return status;
+    return entry ? call(dispatch, entry, argv[0], NULL, n_global, global, argc - 1, argv + 1)
+                 : no_command(dispatch->entries, argv[0], false);
 }
 
 static bool takes_value(const char *option)
@@ -266,26 +274,6 @@ static bool takes_value(const char *option)
         if (strcmp(global[i], option) == 0)
             return true;
     return false;
-}
-
-/* Run a command with MARK as its first argument, which makes it describe its option table and do nothing else
- * (options.c). */
-static int ask_command(const struct dispatch *dispatch, const char *mark, const struct cli_entry *entry, int n_global,
-                       const char **global, int n, const char **words)
-{
-    const char **argv = calloc((size_t)(n_global + n) + 3, sizeof *argv);
-    if (!argv)
-        return CLI_SYSTEM;
-    argv[0] = entry->name;
-    argv[1] = mark;
-    if (n_global)
-        memcpy(argv + 2, global, (size_t)n_global * sizeof *argv);
-    if (n)
-        memcpy(argv + 2 + n_global, words, (size_t)n * sizeof *argv);
-    int argc = n_global + n + 2;
-    int status = entry->command ? entry->command->run(entry->command, argc, argv) : dispatch->elsewhere(argc, argv);
-    free((void *)argv);
-    return status;
 }
 
 /* `lineage complete WORD...`: completes the last WORD of the command line `lineage WORD...`. Errors are not printed,
@@ -303,9 +291,7 @@ static int complete(const struct dispatch *dispatch, int n, const char **words)
         return CLI_OK;
     }
     const struct cli_entry *entry = find_command(dispatch->entries, words[i]);
-    if (!entry)
-        return CLI_USAGE;
-    return ask_command(dispatch, CLI_COMPLETE, entry, i, words, n - i - 1, words + i + 1);
+    return entry ? call(dispatch, entry, entry->name, CLI_COMPLETE, i, words, n - i - 1, words + i + 1) : CLI_USAGE;
 }
 
 /* `lineage manual [COMMAND]`: prints the command's manual page in troff; the build calls it (cli/man). */
@@ -314,7 +300,7 @@ static int manual(const struct dispatch *dispatch, const char *name)
     if (!name)
         return usage_manual(stdout, dispatch->entries), CLI_OK;
     const struct cli_entry *entry = find_command(dispatch->entries, name);
-    return entry ? ask_command(dispatch, CLI_MANUAL, entry, 0, NULL, 1, (const char *[]){entry->summary})
+    return entry ? call(dispatch, entry, entry->name, CLI_MANUAL, 0, NULL, 1, (const char *[]){entry->summary})
                  : no_command(dispatch->entries, name, false);
 }
 
