@@ -4,7 +4,6 @@
 #include <lineage/text.h>
 #include <lineage/voids.h>
 
-#include "cli.h"
 #include "output/show.h"
 
 struct void_options {

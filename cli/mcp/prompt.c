@@ -8,7 +8,6 @@
 
 #include "mcp/field.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 #include "texts.h"
 #include "output/ideas_out.h"
 

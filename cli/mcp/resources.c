@@ -7,7 +7,6 @@
 
 #include "mcp/snapshot_diff.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 
 #define TRIAL_URI "lineage://trial/"
 

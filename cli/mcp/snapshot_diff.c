@@ -15,7 +15,6 @@
 #include <lineage/snapshot.h>
 
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 #include "output/show.h"
 
 extern char **environ;

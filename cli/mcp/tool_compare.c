@@ -8,7 +8,6 @@
 
 #include "mcp/page.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 #include "output/show.h"
 
 enum { VARIANTS_MAX = 64, CONFOUNDED_MAX = 20 };

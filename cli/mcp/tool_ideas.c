@@ -9,7 +9,6 @@
 
 #include "mcp/page.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 #include "output/ideas_out.h"
 
 enum { SIMILAR_MAX = 50, KNOBS_MAX = 200, TRIES_MAX = 40, TEXT_MAX = 160 };

@@ -8,7 +8,6 @@
 #include <lineage/render.h>
 
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 
 enum { REMARK_BYTES = 2000, SMALLEST_BLOCK = 400 };
 

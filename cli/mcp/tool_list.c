@@ -8,7 +8,6 @@
 
 #include "mcp/page.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 #include "output/show.h"
 #include "output/ideas_out.h"
 

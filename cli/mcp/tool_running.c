@@ -5,7 +5,6 @@
 
 #include "mcp/page.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 #include "support/running_trials.h"
 
 /* METRICS: of one trial; further ones are left out. */

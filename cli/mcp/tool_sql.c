@@ -5,7 +5,6 @@
 
 #include "mcp/page.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 
 enum { FRAME = 300, CELL_MAX = 400, CELL_MIN = 16 };
 

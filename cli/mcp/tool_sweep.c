@@ -8,7 +8,6 @@
 
 #include "mcp/page.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 
 enum { UNTRIED_MAX = 20, FRAME = 500 };
 

@@ -11,7 +11,6 @@
 #include "git/trial_ref.h"
 #include "mcp/field.h"
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 #include "output/ideas_out.h"
 #include "output/lease_idea.h"
 #include "output/show.h"

@@ -3,7 +3,6 @@
  * tools, the check of arguments and the call use the same structs, so that what is advertised is what is enforced.
  */
 #include "mcp/tools.h"
-#include "mcp/untrusted.h"
 
 /*
  * The order is part of what is sent and must not change: clients keep the list in a model's prompt, where another order

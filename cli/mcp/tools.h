@@ -3,6 +3,7 @@
 
 #include "mcp/mcp.h"
 #include "mcp/schema.h"
+#include "mcp/untrusted.h"
 
 struct mcp_tool {
     const char *name, *title, *description;

@@ -1,7 +1,6 @@
 /* held_out_section.c: see picture.h. */
 #include "report/picture.h"
 
-#include "report/html_escape.h"
 #include "output/show.h"
 
 enum { HEIGHT = 260, LEFT = 70, RIGHT = 20, TOP = 20, BOTTOM = 30, TICKS = 5, NAME_BYTES = 64 };

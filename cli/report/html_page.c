@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "report/html_escape.h"
 #include "report/picture.h"
 #include "report_assets.h"
 

@@ -5,10 +5,6 @@
  */
 #include "report/picture.h"
 
-#include <string.h>
-
-#include "report/html_escape.h"
-
 enum { ROWS = 60 };
 
 static void happened_cell(FILE *out, const struct lineage_hypothesis *h)

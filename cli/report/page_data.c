@@ -7,9 +7,6 @@
 
 #include <lineage/text.h>
 
-#include "cli.h"
-#include "report/html_escape.h"
-
 enum {
     TEXTS = 3 << 20,  /* bytes of hypotheses and notes in a page, about */
     CHANGES = 200000, /* changes of settings in a page */

@@ -4,8 +4,6 @@
  */
 #include "report/picture.h"
 
-#include "cli.h"
-#include "report/html_escape.h"
 #include "report_assets.h"
 
 /* ---- words ---- */

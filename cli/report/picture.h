@@ -14,8 +14,8 @@
  */
 #pragma once
 
-#include <stdio.h>
-
+#include "cli.h"
+#include "report/html_escape.h"
 #include "report/report_model.h"
 
 enum {

@@ -3,8 +3,6 @@
  * Empty cells are drawn like the others, because they are what a reader looks for.
  */
 
-#include "cli.h"
-#include "report/html_escape.h"
 #include "report/picture.h"
 #include "report/report_axes.h"
 

@@ -2,12 +2,7 @@
  * picture_history.c: the best score so far with the noise band and every outcome, for all trials and for the last
  * night. Both use the same drawing over different ranges of trials, so that they can be read alike.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "report/html_escape.h"
 #include "report/picture.h"
 
 enum { TOP = 30, STRIP = 17 };

@@ -3,10 +3,7 @@
  * the trials in the order of the log. All charts share the horizontal scale, so that a reader sees which settings were
  * worked on at the same time. A setting whose values are mostly texts has a line for each text.
  */
-#include <math.h>
-#include <string.h>
 
-#include "report/html_escape.h"
 #include "report/picture.h"
 
 enum {

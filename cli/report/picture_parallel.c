@@ -2,8 +2,6 @@
  * picture_parallel.c: parallel coordinates over the parameters that vary, the score last. It is the only picture that
  * shows more than two parameters at once. Selections on its axes filter the table and the tree.
  */
-#include <math.h>
-#include <string.h>
 
 #include "report/picture.h"
 #include "report/report_axes.h"

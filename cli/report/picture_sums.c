@@ -3,12 +3,7 @@
  * They are in one file because most of them draw named rows over one numeric axis, and none of them computes its sums:
  * these come from the store or from report_axes.c.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "report/html_escape.h"
 #include "report/picture.h"
 #include "report/report_axes.h"
 

@@ -7,8 +7,6 @@
  * with a row, so that a store of 10,000 trials remains readable.
  */
 
-#include "cli.h"
-#include "report/html_escape.h"
 #include "report/picture.h"
 
 enum {

@@ -11,7 +11,6 @@
 #include <lineage/text.h>
 
 #include "output/show.h"
-#include "report/html_escape.h"
 
 enum {
     /* These limits keep the page small, because cards with their curves and diffs are most of its bytes. */
