@@ -468,7 +468,7 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
     return answer(server, connection, status, response);
 }
 
-/* Of what was written. The response takes ownership of the text. */
+/* The response takes ownership of what was written. */
 static struct MHD_Response *html_response(struct server *server, struct cli_writer *page)
 {
     char *text = cli_writer_close(page);
