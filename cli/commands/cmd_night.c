@@ -291,36 +291,20 @@ static void plateau_price(int argc, const char **argv)
 /* Collects the options that the line `to go on` repeats after the sweep and the store. */
 static void collect_options(struct night_options *o)
 {
-    const struct {
-        const char *option, *value;
-    } given[] = {{"--propose", o->method},
-                 {"--planner", o->planner},
-                 {"--trials", o->trials},
-                 {"--seed", o->seed},
-                 {"--jobs", o->jobs},
-                 {"--hours", o->hours},
-                 {"--lease", o->lease},
-                 {"--prune", o->prune},
-                 {"--race", o->race},
-                 {"--runs", o->runs},
-                 {"--notify", o->notify},
-                 {"--until", o->until},
-                 {"--plateau", o->plateau},
-                 {"--confirm-runs", o->confirm_runs},
-                 {"--sandbox", o->sandbox},
-                 {"--agent-endpoint", o->agent_endpoint},
-                 {"--agent-model", o->agent_model},
-                 {"--agent-key-env", o->agent_key_env},
-                 {"--agent-prompt", o->agent_prompt},
-                 {"--agent-tokens", o->agent_tokens},
-                 {"--stop-after", o->stop_after},
-                 {"--planner-seconds", o->planner_seconds}};
-
+    /* clang-format off */
+    const char *const given[] = {
+        "--propose", o->method, "--planner", o->planner, "--trials", o->trials, "--seed", o->seed, "--jobs", o->jobs,
+        "--lease", o->lease, "--prune", o->prune, "--race", o->race, "--runs", o->runs, "--notify", o->notify,
+        "--until", o->until, "--plateau", o->plateau, "--confirm-runs", o->confirm_runs, "--sandbox", o->sandbox,
+        "--agent-endpoint", o->agent_endpoint, "--agent-model", o->agent_model, "--agent-key-env", o->agent_key_env,
+        "--agent-prompt", o->agent_prompt, "--agent-tokens", o->agent_tokens, "--stop-after", o->stop_after,
+        "--planner-seconds", o->planner_seconds};
+    /* clang-format on */
     size_t n = 0;
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
-            o->again[n++] = given[i].option;
-            o->again[n++] = given[i].value;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i += 2)
+        if (given[i + 1]) {
+            o->again[n++] = given[i];
+            o->again[n++] = given[i + 1];
         }
     for (char **require = o->require; require && *require; require++) {
         o->again[n++] = "--require";
