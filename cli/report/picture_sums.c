@@ -32,7 +32,8 @@ static void x_axis(const struct picture *p, const struct scale *x, double foot, 
         picture_line(p, scale_at(x, value), TOP - 10, scale_at(x, value), foot, zero ? "zero" : "grid");
         picture_words(p, scale_at(x, value), foot + 16, "tick mid", "%s", lineage_mean_text(text, zero ? 0 : value, x->step));
     }
-    picture_words(p, frame_of(p).right, foot + 34, "axis end", "%s", name);
+    if (name)
+        picture_words(p, frame_of(p).right, foot + 34, "axis end", "%s", name);
 }
 
 /* ---- calibration ---- */
@@ -256,7 +257,8 @@ void picture_importance(const struct picture *p)
     struct scale x = scale_linear(0, 1, f.names, f.right, f.ticks - 1);
     picture_begin(p, "importance", picture_width(p), foot + (few ? 66 : 44), "Share of the score's variance by parameter",
                   "%zu parameter%s; the one with the fewest measured trials has %zu.", n, n == 1 ? "" : "s", least);
-    x_axis(p, &x, foot, "share of the score's variance");
+    x_axis(p, &x, foot, NULL);
+    picture_words(p, f.right, foot + 34, "axis end", "share of the score's variance");
     for (size_t i = 0; i < n; i++)
         draw_share(p, &ranked[i], &x, TOP + (double)i * f.row + 12);
     if (few)
