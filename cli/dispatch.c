@@ -8,11 +8,7 @@
 #include "support/complete.h"
 #include "support/manual.h"
 
-/*
- * The guides that `lineage help GUIDE` opens. Their texts are in cli/man, which also makes manual pages of them. the table
- * of guides, made from cli/man/guides.def, and the function that shows a guide.
- */
-
+/* A guide that `lineage help GUIDE` opens. The texts are in cli/man, which also makes manual pages of them. */
 struct guide {
     const char *name, *page, *section; /* e.g. tutorial, lineage-tutorial and 7 */
     const char *summary;

@@ -17,9 +17,7 @@
 #include "support/program.h"
 #include "texts.h"
 
-/* ---- agent prompt ---- */
-
-/* The first messages to the model, and the functions by which it answers. */
+/* ---- the first messages to the model, and the functions by which it answers ---- */
 
 #define AGENT_PROPOSE "propose"
 #define AGENT_RUN_AGAIN "run_again"
@@ -109,18 +107,10 @@ static json_t *agent_own_functions(const json_t *request)
                                               text_schema("the trial"), "required", "exp_id", "additionalProperties", 0)));
 }
 
-/* ---- `lineage agent`: a planner of nights that asks a language model ---- */
-
-/* A language model that plans the next trial of a night, as a planner does (schema/planner.schema.json).
- *
- *   agent         the conversation: the model calls functions until it proposes a trial or a budget is used up
- *   agent_prompt  the first messages to the model, and the functions that propose
- *   exchanges     every request and response in a file that is named by the request's digest
- *   tool_server   a process of `lineage mcp`, whose tools are the model's functions
+/* ---- a language model that plans the next trial of a night, as a planner does (schema/planner.schema.json) ----
  *
  * What the model reads from the store is labelled as data. It can neither write to the store nor run anything: the planner's
- * gate checks what it proposes.
- * the conversation. Each round sends all messages so far and takes one answer: calls of functions, whose results
+ * gate checks what it proposes. Each round sends all messages so far and takes one answer: calls of functions, whose results
  * become further messages, or a proposal, which ends it. A model that neither asks nor proposes is reminded twice. */
 
 enum { AGENT_WHY_MAX = 400 };
@@ -143,9 +133,7 @@ struct agent_cost {
     char exchange[33]; /* digest of the last request, whose messages are the whole conversation; "" without any */
 };
 
-/* A child process of `lineage mcp`, whose reading tools a model may call. It does not get the key. */
-
-/* Zeroed before it is started. */
+/* A child process of `lineage mcp`, whose reading tools a model may call. It does not get the key. Zeroed before it is started. */
 struct tool_server {
     pid_t pid;
     FILE *to, *from;
@@ -265,9 +253,9 @@ static char *tool_server_call(struct tool_server *server, const char *name, json
     return copy;
 }
 
-/* ---- exchanges that are kept ---- */
-
-/* Every request to the model and its response, in telemetry/exchanges/DIGEST.json of the store, where DIGEST is
+/* ---- exchanges that are kept ----
+ *
+ * Every request to the model and its response, in telemetry/exchanges/DIGEST.json of the store, where DIGEST is
  * that of address and request. A night that was killed between an answer and its trial asks again, and finds the answer here. */
 
 enum { EXCHANGE_DIGEST_MAX = 33 };

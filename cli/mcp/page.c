@@ -425,8 +425,6 @@ json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, co
 
 /* ---- conditions ---- */
 
-/* An object of names and ranges as conditions on trials. */
-
 /* Checked separately, so that the answer can name the condition: a numeric parameter has no texts. */
 static bool check_texts(const struct lineage_condition *condition, struct mcp_call *call, const char *name)
 {

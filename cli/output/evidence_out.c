@@ -381,9 +381,7 @@ json_t *cli_failed_settings_json(const struct lineage_evidence *evidence, struct
     return array;
 }
 
-/* ---- finding ---- */
-
-/* Prints findings as lines. */
+/* ---- findings as lines ---- */
 
 /* File and line come first, as compilers print them, so that editors can jump there. Text from a row is escaped for the
  * terminal. */

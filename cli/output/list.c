@@ -2,7 +2,7 @@
  * list.c: prints lists of rows as an aligned table, TSV, CSV or JSON.
  *
  * All but tables are streamed, so that a query of everything does not fill memory. A table collects its first rows to
- * find the column widths and streams after that. On a terminal the table is fitted to the width (list.c). If
+ * find the column widths and streams after that. On a terminal the table is fitted to the width. If
  * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
 
@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "output/display_width.h"
 
-/* Decides which columns of a table a terminal has room for, and how wide each one is.
+/* ---- which columns of a table a terminal has room for, and how wide each one is ----
  *
  * Columns are added in the order of their ranks as long as the least width of each fits. The remaining room is then
  * distributed to the shortened columns, in proportion to their least width. Numbers are aligned at their decimal

@@ -295,12 +295,7 @@ const char *page_picture_names(char *out, size_t size)
     return out;
 }
 
-/* ---- page file ---- */
-
-/*
- * Writes a page to a file as a whole or not at all. Separate from html_page.c, which prints to any stream,
- * because the live server writes no file.
- */
+/* ---- a page as a file, which is written as a whole or not at all ---- */
 
 /* Whether the file is a report: every page identifies itself within its first bytes. */
 static bool is_report(const char *path)

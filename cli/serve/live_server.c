@@ -32,9 +32,8 @@
 
 /*
  * The functions of libmicrohttpd that the server calls, looked up when it starts. If the library were linked, every
- * `lineage best` would load it and the TLS library behind it, which takes longer than the answer. loads libmicrohttpd when
- * `lineage serve` starts. The name includes the major version whose structures the headers describe;
- * another one must not be loaded.
+ * `lineage best` would load it and the TLS library behind it, which takes longer than the answer. The library's name includes
+ * the major version whose structures the headers describe; another one must not be loaded.
  */
 
 /* clang-format off */
