@@ -16,257 +16,79 @@
 #include "support/fail.h"
 
 #define CODE(...)                                                                                                                \
-    &(const struct rl_algorithm_code)                                                                                            \
+    .code = &(const struct rl_algorithm_code)                                                                                    \
     {                                                                                                                            \
         __VA_ARGS__                                                                                                              \
     }
+/* clang-format off */
+/* What follows `reads` are further members, last of them the code. */
+#define ROW(index, name_, summary_, source_, needs_, reads_, ...)                                                                \
+    [RL_ALGORITHM_##index] = {                                                                                                   \
+        .name = name_, .summary = summary_, .source = source_, .needs = needs_, .reads = reads_, __VA_ARGS__}
+/* clang-format on */
 
 /*
  * Rows are placed by designated index: callers store the numbers, and lists print in this order.
  * `reads` names only the settings that the kernel uses; other settings are left out of the
  * lineage's rows instead of suggesting that they mattered.
  */
-static const struct rl_algorithm table[] =
-    {
-        [RL_ALGORITHM_GRPO] =
-            {
-                .name = "grpo",
-                .summary = "z-score of the outcome in its group; on trees without the division",
-                .source = "arXiv 2402.03300; verl, prime-rl",
-                .needs = RL_NEED_GROUP,
-                .reads = "norm_by_std epsilon",
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
-            },
-        [RL_ALGORITHM_DR_GRPO] =
-            {
-                .name = "dr_grpo",
-                .summary = "outcome minus the mean of its group",
-                .source = "arXiv 2503.20783; verl",
-                .needs = RL_NEED_GROUP,
-                .reads = "",
-            /*
-             * dr_grpo never divides, so norm_by_std is off by default and not one of its settings.
-             */
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .own = {"norm_by_std", 0}),
-            },
-        [RL_ALGORITHM_RLOO] =
-            {
-                .name = "rloo",
-                .summary = "outcome minus the mean of the others of its group",
-                .source = "arXiv 2402.14740; verl",
-                .needs = RL_NEED_GROUP,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_RLOO),
-            },
-        [RL_ALGORITHM_REINFORCE_PLUS_PLUS] =
-            {
-                .name = "reinforce_plus_plus",
-                .summary = "discounted returns, whitened over the batch",
-                .source = "arXiv 2501.03262; verl",
-                .reads = "gamma",
-                .code = CODE(.rows = RL_ROWS_RETURNS),
-            },
-        [RL_ALGORITHM_GRPO_PASSK] =
-            {
-                .name = "grpo_passk",
-                .summary = "the best of a group gets its lead over the second",
-                .source = "arXiv 2503.19595; verl",
-                .needs = RL_NEED_GROUP,
-                .reads = "norm_by_std epsilon",
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO_PASSK),
-            },
-        [RL_ALGORITHM_MAX_RL] =
-            {
-                .name = "max_rl",
-                .summary = "reward minus group mean, divided by the mean",
-                .source = "prime-rl",
-                .needs = RL_NEED_GROUP,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_max_rl),
-            },
-        [RL_ALGORITHM_HIERARCHICAL_GRPO] =
-            {
-                .name = "hierarchical_grpo",
-                .summary = "reward minus the mean of the same agent, for listed agents of the same episode",
-                .source = "prime-rl",
-                .needs = RL_NEED_GROUP | RL_NEED_AGENTS,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_EPISODES, .values = rl_values_hierarchical),
-            },
-        [RL_ALGORITHM_RAE] =
-            {
-                .name = "rae",
-                .summary = "reward minus a moving baseline per agent, kept from group to group",
-                .source = "prime-rl",
-                .needs = RL_NEED_MEMORY,
-                .reads = "decay",
-                .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_rae),
-            },
-        [RL_ALGORITHM_REWARD] =
-            {
-                .name = "reward",
-                .summary = "the reward, without a baseline",
-                .source = "prime-rl",
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_reward),
-            },
-        [RL_ALGORITHM_CUSTOM] =
-            {
-                .name = "custom",
-                .summary = "advantages per token from a function of the caller",
-                .source = "prime-rl",
-                .needs = RL_NEED_CALLBACK,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_NONE),
-            },
-        [RL_ALGORITHM_JOINT] =
-            {
-                .name = "joint",
-                .summary = "A2TGPO: gains and outcome normalised in one set, summed ahead",
-                .source = "arXiv 2605.06200",
-                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-                .reads = "gamma norm_by_std epsilon",
-                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_JOINT),
-            },
-        [RL_ALGORITHM_SEPARATE] =
-            {
-                .name = "separate",
-                .summary = "A2TGPO: gains and outcome normalised apart, summed ahead",
-                .source = "arXiv 2605.06200",
-                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-                .reads = "gamma norm_by_std epsilon",
-                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_SEPARATE),
-            },
-        [RL_ALGORITHM_TURN_GROUP] =
-            {
-                .name = "turn-group",
-                .summary = "A2TGPO: gains on the outcomes' scale, normalised by turn index",
-                .source = "arXiv 2605.06200",
-                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-                .reads = "gamma norm_by_std epsilon",
-                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP),
-            },
-        [RL_ALGORITHM_TURN_GROUP_V1D] =
-            {
-                .name = "turn-group-v1d",
-                .summary = "A2TGPO: rescaled sums of gains normalised by turn index, adaptive clip scale",
-                .source = "arXiv 2605.06200",
-                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-                .reads = "alpha beta gamma norm_by_std epsilon",
-                .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP_V1D),
-            },
-        [RL_ALGORITHM_PROCESS] =
-            {
-                .name = "process",
-                .summary = "gains and outcome normalised apart, summed over what follows",
-                .source = "definition (rlcore/process.h)",
-                .needs = RL_NEED_GROUP | RL_NEED_GAINS,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_PROCESS),
-            },
-        [RL_ALGORITHM_ADCA] =
-            {
-                .name = "adca",
-                .summary = "step flags of a judge beside the outcome; grpo after prm_steps",
-                .source = "AgentEvolver",
-                .needs = RL_NEED_GROUP | RL_NEED_JUDGE,
-                .reads = "alpha norm_by_std epsilon prm_steps",
-                .code = CODE(.rows = RL_ROWS_JUDGE, .own = {"alpha", 1}),
-            },
-        [RL_ALGORITHM_ECHO] =
-            {
-                .name = "echo",
-                .summary = "grpo, and cross-entropy on answers of tools and users by role",
-                .source = "prime-rl",
-                .needs = RL_NEED_GROUP,
-                .observes = true,
-                .reads = "norm_by_std epsilon echo_weight",
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
-            },
-        [RL_ALGORITHM_OPD] =
-            {
-                .name = "opd",
-                .summary = "reverse KL to a frozen reference on the policy's own tokens",
-                .source = "prime-rl",
-                .needs = RL_NEED_FROZEN_REFERENCE,
-                .loss = RL_COMPONENT_REF_KL,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_ZERO),
-            },
-        [RL_ALGORITHM_OPSD] =
-            {
-                .name = "opsd",
-                .summary = "the same towards the live policy, which is shown more",
-                .source = "prime-rl",
-                .needs = RL_NEED_POLICY_REFERENCE,
-                .loss = RL_COMPONENT_REF_KL,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_ZERO),
-            },
-        [RL_ALGORITHM_SFT] =
-            {
-                .name = "sft",
-                .summary = "cross-entropy on tokens sampled by a frozen model",
-                .source = "prime-rl",
-                .needs = RL_NEED_FROZEN_SOURCE,
-                .loss = RL_COMPONENT_CE,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_ZERO),
-            },
-        [RL_ALGORITHM_PPO] =
-            {
-                .name = "ppo",
-                .summary = "generalised advantage estimation over the values of a value head, whitened",
-                .source = "arXiv 1506.02438, 1707.06347; verl (gae)",
-                .needs = RL_NEED_VALUES,
-                .reads = "gamma lam",
-                .code = CODE(.rows = RL_ROWS_GAE),
-            },
-        [RL_ALGORITHM_REMAX] =
-            {
-                .name = "remax",
-                .summary = "outcome minus that of the prompt's greedy response",
-                .source = "arXiv 2310.10505; verl",
-                .needs = RL_NEED_GREEDY,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_GREEDY),
-            },
-        [RL_ALGORITHM_OPO] =
-            {
-                .name = "opo",
-                .summary = "outcome minus the mean of its group weighted by length",
-                .source = "arXiv 2505.23585; verl",
-                .needs = RL_NEED_GROUP,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_OPO),
-            },
-        [RL_ALGORITHM_GPG] =
-            {
-                .name = "gpg",
-                .summary = "outcome minus group mean, times rows per outcome that is not 0",
-                .source = "arXiv 2504.02546; verl",
-                .needs = RL_NEED_GROUP,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GPG),
-            },
-        [RL_ALGORITHM_VINEPPO] =
-            {
-                .name = "vineppo",
-                .summary = "what each turn added to the value of its prefix, the last up to the outcome",
-                .source = "arXiv 2410.01679",
-                .needs = RL_NEED_GAINS,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_PREFIX),
-            },
-        [RL_ALGORITHM_REINFORCE_PLUS_PLUS_BASELINE] =
-            {
-                .name = "reinforce_plus_plus_baseline",
-                .summary = "outcome minus the mean of its group, whitened over the batch",
-                .source = "arXiv 2501.03262; verl",
-                .needs = RL_NEED_GROUP,
-                .reads = "",
-                .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_REINFORCE_PLUS_PLUS_BASELINE),
-            },
+static const struct rl_algorithm table[] = {
+    ROW(GRPO, "grpo", "z-score of the outcome in its group; on trees without the division", "arXiv 2402.03300; verl, prime-rl",
+        RL_NEED_GROUP, "norm_by_std epsilon", CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo)),
+    /* dr_grpo never divides, so norm_by_std is off by default and not one of its settings. */
+    ROW(DR_GRPO, "dr_grpo", "outcome minus the mean of its group", "arXiv 2503.20783; verl", RL_NEED_GROUP, "",
+        CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .own = {"norm_by_std", 0})),
+    ROW(RLOO, "rloo", "outcome minus the mean of the others of its group", "arXiv 2402.14740; verl", RL_NEED_GROUP, "",
+        CODE(.rows = RL_ROWS_GROUP, .variant = RL_RLOO)),
+    ROW(REINFORCE_PLUS_PLUS, "reinforce_plus_plus", "discounted returns, whitened over the batch", "arXiv 2501.03262; verl", 0,
+        "gamma", CODE(.rows = RL_ROWS_RETURNS)),
+    ROW(GRPO_PASSK, "grpo_passk", "the best of a group gets its lead over the second", "arXiv 2503.19595; verl", RL_NEED_GROUP,
+        "norm_by_std epsilon", CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO_PASSK)),
+    ROW(MAX_RL, "max_rl", "reward minus group mean, divided by the mean", "prime-rl", RL_NEED_GROUP, "",
+        CODE(.rows = RL_ROWS_VALUES, .values = rl_values_max_rl)),
+    ROW(HIERARCHICAL_GRPO, "hierarchical_grpo", "reward minus the mean of the same agent, for listed agents of the same episode",
+        "prime-rl", RL_NEED_GROUP | RL_NEED_AGENTS, "", CODE(.rows = RL_ROWS_EPISODES, .values = rl_values_hierarchical)),
+    ROW(RAE, "rae", "reward minus a moving baseline per agent, kept from group to group", "prime-rl", RL_NEED_MEMORY, "decay",
+        CODE(.rows = RL_ROWS_VALUES, .values = rl_values_rae)),
+    ROW(REWARD, "reward", "the reward, without a baseline", "prime-rl", 0, "",
+        CODE(.rows = RL_ROWS_VALUES, .values = rl_values_reward)),
+    ROW(CUSTOM, "custom", "advantages per token from a function of the caller", "prime-rl", RL_NEED_CALLBACK, "",
+        CODE(.rows = RL_ROWS_NONE)),
+    ROW(JOINT, "joint", "A2TGPO: gains and outcome normalised in one set, summed ahead", "arXiv 2605.06200",
+        RL_NEED_GROUP | RL_NEED_GAINS, "gamma norm_by_std epsilon", CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_JOINT)),
+    ROW(SEPARATE, "separate", "A2TGPO: gains and outcome normalised apart, summed ahead", "arXiv 2605.06200",
+        RL_NEED_GROUP | RL_NEED_GAINS, "gamma norm_by_std epsilon", CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_SEPARATE)),
+    ROW(TURN_GROUP, "turn-group", "A2TGPO: gains on the outcomes' scale, normalised by turn index", "arXiv 2605.06200",
+        RL_NEED_GROUP | RL_NEED_GAINS, "gamma norm_by_std epsilon", CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP)),
+    ROW(TURN_GROUP_V1D, "turn-group-v1d", "A2TGPO: rescaled sums of gains normalised by turn index, adaptive clip scale",
+        "arXiv 2605.06200", RL_NEED_GROUP | RL_NEED_GAINS, "alpha beta gamma norm_by_std epsilon",
+        CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP_V1D)),
+    ROW(PROCESS, "process", "gains and outcome normalised apart, summed over what follows", "definition (rlcore/process.h)",
+        RL_NEED_GROUP | RL_NEED_GAINS, "", CODE(.rows = RL_ROWS_PROCESS)),
+    ROW(ADCA, "adca", "step flags of a judge beside the outcome; grpo after prm_steps", "AgentEvolver",
+        RL_NEED_GROUP | RL_NEED_JUDGE, "alpha norm_by_std epsilon prm_steps", CODE(.rows = RL_ROWS_JUDGE, .own = {"alpha", 1})),
+    ROW(ECHO, "echo", "grpo, and cross-entropy on answers of tools and users by role", "prime-rl", RL_NEED_GROUP,
+        "norm_by_std epsilon echo_weight", .observes = true,
+        CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo)),
+    ROW(OPD, "opd", "reverse KL to a frozen reference on the policy's own tokens", "prime-rl", RL_NEED_FROZEN_REFERENCE, "",
+        .loss = RL_COMPONENT_REF_KL, CODE(.rows = RL_ROWS_ZERO)),
+    ROW(OPSD, "opsd", "the same towards the live policy, which is shown more", "prime-rl", RL_NEED_POLICY_REFERENCE, "",
+        .loss = RL_COMPONENT_REF_KL, CODE(.rows = RL_ROWS_ZERO)),
+    ROW(SFT, "sft", "cross-entropy on tokens sampled by a frozen model", "prime-rl", RL_NEED_FROZEN_SOURCE, "",
+        .loss = RL_COMPONENT_CE, CODE(.rows = RL_ROWS_ZERO)),
+    ROW(PPO, "ppo", "generalised advantage estimation over the values of a value head, whitened",
+        "arXiv 1506.02438, 1707.06347; verl (gae)", RL_NEED_VALUES, "gamma lam", CODE(.rows = RL_ROWS_GAE)),
+    ROW(REMAX, "remax", "outcome minus that of the prompt's greedy response", "arXiv 2310.10505; verl", RL_NEED_GREEDY, "",
+        CODE(.rows = RL_ROWS_GREEDY)),
+    ROW(OPO, "opo", "outcome minus the mean of its group weighted by length", "arXiv 2505.23585; verl", RL_NEED_GROUP, "",
+        CODE(.rows = RL_ROWS_GROUP, .variant = RL_OPO)),
+    ROW(GPG, "gpg", "outcome minus group mean, times rows per outcome that is not 0", "arXiv 2504.02546; verl", RL_NEED_GROUP, "",
+        CODE(.rows = RL_ROWS_GROUP, .variant = RL_GPG)),
+    ROW(VINEPPO, "vineppo", "what each turn added to the value of its prefix, the last up to the outcome", "arXiv 2410.01679",
+        RL_NEED_GAINS, "", CODE(.rows = RL_ROWS_PREFIX)),
+    ROW(REINFORCE_PLUS_PLUS_BASELINE, "reinforce_plus_plus_baseline",
+        "outcome minus the mean of its group, whitened over the batch", "arXiv 2501.03262; verl", RL_NEED_GROUP, "",
+        CODE(.rows = RL_ROWS_GROUP, .variant = RL_REINFORCE_PLUS_PLUS_BASELINE)),
 };
 _Static_assert(sizeof table / sizeof *table == RL_N_ALGORITHMS, "a row for every name");
 
