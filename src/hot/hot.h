@@ -7,7 +7,7 @@
  *     }
  *
  * defines `static double sum(const double *x, size_t n)`. HOT_VOID is for functions that return nothing, because
- * ISO C has no `return` of a void expression. The arguments are repeated because a macro cannot read names out of
+ * ISO C has no `return` of a void expression; HOT_EXTERN_VOID defines one that a header declares. The arguments are repeated because a macro cannot read names out of
  * a parameter list.
  *
  * GCC's target_clones would need neither HOT_VOID nor the repeated arguments. But it chooses by the
@@ -22,55 +22,35 @@
 
 #define HOT_AT(arch) __attribute__((target("arch=" arch), noinline)) static
 
-#define HOT(type, name, parameters, arguments)                                                                                   \
+/* linkage: `static`, or nothing. give: `return`, or nothing in a function that returns nothing. */
+#define HOT_LEVELS(linkage, type, give, name, parameters, arguments)                                                             \
     static inline __attribute__((always_inline)) type name##_loop parameters;                                                    \
     HOT_AT("x86-64-v4") type name##_avx512 parameters                                                                            \
     {                                                                                                                            \
-        return name##_loop arguments;                                                                                            \
+        give name##_loop arguments;                                                                                              \
     }                                                                                                                            \
     HOT_AT("x86-64-v3") type name##_avx2 parameters                                                                              \
     {                                                                                                                            \
-        return name##_loop arguments;                                                                                            \
+        give name##_loop arguments;                                                                                              \
     }                                                                                                                            \
     HOT_AT("x86-64") type name##_sse2 parameters                                                                                 \
     {                                                                                                                            \
-        return name##_loop arguments;                                                                                            \
+        give name##_loop arguments;                                                                                              \
     }                                                                                                                            \
-    static type name parameters                                                                                                  \
+    linkage type name parameters                                                                                                 \
     {                                                                                                                            \
         switch (rl_level()) {                                                                                                    \
-        case RL_LEVEL_AVX512: return name##_avx512 arguments;                                                                    \
-        case RL_LEVEL_AVX2: return name##_avx2 arguments;                                                                        \
-        default: return name##_sse2 arguments;                                                                                   \
+        case RL_LEVEL_AVX512: give name##_avx512 arguments; break;                                                               \
+        case RL_LEVEL_AVX2: give name##_avx2 arguments; break;                                                                   \
+        default: give name##_sse2 arguments;                                                                                     \
         }                                                                                                                        \
     }                                                                                                                            \
     static inline __attribute__((always_inline)) type name##_loop parameters
 
-#define HOT_VOID(name, parameters, arguments)                                                                                    \
-    static inline __attribute__((always_inline)) void name##_loop parameters;                                                    \
-    HOT_AT("x86-64-v4") void name##_avx512 parameters                                                                            \
-    {                                                                                                                            \
-        name##_loop arguments;                                                                                                   \
-    }                                                                                                                            \
-    HOT_AT("x86-64-v3") void name##_avx2 parameters                                                                              \
-    {                                                                                                                            \
-        name##_loop arguments;                                                                                                   \
-    }                                                                                                                            \
-    HOT_AT("x86-64") void name##_sse2 parameters                                                                                 \
-    {                                                                                                                            \
-        name##_loop arguments;                                                                                                   \
-    }                                                                                                                            \
-    static void name parameters                                                                                                  \
-    {                                                                                                                            \
-        switch (rl_level()) {                                                                                                    \
-        case RL_LEVEL_AVX512: name##_avx512 arguments; break;                                                                    \
-        case RL_LEVEL_AVX2: name##_avx2 arguments; break;                                                                        \
-        default: name##_sse2 arguments;                                                                                          \
-        }                                                                                                                        \
-    }                                                                                                                            \
-    static inline __attribute__((always_inline)) void name##_loop parameters
-
 #else
-#define HOT(type, name, parameters, arguments) static type name parameters
-#define HOT_VOID(name, parameters, arguments) static void name parameters
+#define HOT_LEVELS(linkage, type, give, name, parameters, arguments) linkage type name parameters
 #endif
+
+#define HOT(type, name, parameters, arguments) HOT_LEVELS(static, type, return, name, parameters, arguments)
+#define HOT_VOID(name, parameters, arguments) HOT_LEVELS(static, void, , name, parameters, arguments)
+#define HOT_EXTERN_VOID(name, parameters, arguments) HOT_LEVELS(, void, , name, parameters, arguments)

@@ -8,10 +8,10 @@
  */
 #include "policy/kernels.h"
 
-HOT_VOID(embed,
-         (size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *embedding, const real *previous,
-          real *restrict x),
-         (n, d, tokens, before, embedding, previous, x))
+HOT_EXTERN_VOID(net_embedf,
+                (size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *embedding, const real *previous,
+                 real *restrict x),
+                (n, d, tokens, before, embedding, previous, x))
 {
     for (size_t i = 0; i < n; i++, x += d) {
         const real *e = embedding + (size_t)tokens[i] * d;
@@ -21,12 +21,6 @@ HOT_VOID(embed,
         for (size_t j = 0; b && j < d; j++)
             x[j] += b[j];
     }
-}
-
-void net_embedf(size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *embedding, const real *previous,
-                real *x)
-{
-    embed(n, d, tokens, before, embedding, previous, x);
 }
 
 /*
@@ -63,10 +57,10 @@ void net_rope_tablef(size_t max, size_t head_dim, double base, real *table)
         }
 }
 
-HOT_VOID(rotate,
-         (size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table, real direction, real *x,
-          size_t stride),
-         (n, position, heads, head_dim, table, direction, x, stride))
+HOT_EXTERN_VOID(net_ropef,
+                (size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table, real direction, real *x,
+                 size_t stride),
+                (n, position, heads, head_dim, table, direction, x, stride))
 {
     size_t half = head_dim / 2;
     for (size_t i = 0; i < n; i++) {
@@ -82,41 +76,20 @@ HOT_VOID(rotate,
     }
 }
 
-void net_ropef(size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table, real direction, real *x,
-               size_t stride)
-{
-    rotate(n, position, heads, head_dim, table, direction, x, stride);
-}
-
-HOT_VOID(relu, (size_t n, real *u), (n, u))
+HOT_EXTERN_VOID(net_reluf, (size_t n, real *u), (n, u))
 {
     for (size_t i = 0; i < n; i++)
         u[i] = u[i] < 0 ? 0 : u[i];
 }
 
-void net_reluf(size_t n, real *u)
-{
-    relu(n, u);
-}
-
-HOT_VOID(relu_backward, (size_t n, const real *restrict u, real *restrict du), (n, u, du))
+HOT_EXTERN_VOID(net_relu_backwardf, (size_t n, const real *restrict u, real *restrict du), (n, u, du))
 {
     for (size_t i = 0; i < n; i++)
         du[i] = u[i] > 0 ? du[i] : 0;
 }
 
-void net_relu_backwardf(size_t n, const real *u, real *du)
-{
-    relu_backward(n, u, du);
-}
-
-HOT_VOID(add, (size_t n, const real *restrict y, real *restrict x), (n, y, x))
+HOT_EXTERN_VOID(net_addf, (size_t n, const real *restrict y, real *restrict x), (n, y, x))
 {
     for (size_t i = 0; i < n; i++)
         x[i] += y[i];
-}
-
-void net_addf(size_t n, const real *y, real *x)
-{
-    add(n, y, x);
 }

@@ -12,7 +12,8 @@ static TRAINER_INLINE real inverse_rms(size_t d, const real *x)
     return 1 / real_sqrt(sum / (real)d + (real)1e-5);
 }
 
-HOT_VOID(forward, (size_t n, size_t d, const real *restrict x, const real *restrict gain, real *restrict y), (n, d, x, gain, y))
+HOT_EXTERN_VOID(net_normf, (size_t n, size_t d, const real *restrict x, const real *restrict gain, real *restrict y),
+                (n, d, x, gain, y))
 {
     for (size_t i = 0; i < n; i++, x += d, y += d) {
         real r = inverse_rms(d, x);
@@ -21,10 +22,10 @@ HOT_VOID(forward, (size_t n, size_t d, const real *restrict x, const real *restr
     }
 }
 
-HOT_VOID(backward,
-         (size_t n, size_t d, const real *restrict x, const real *restrict gain, const real *restrict dy, real *restrict dx,
-          real *restrict d_gain),
-         (n, d, x, gain, dy, dx, d_gain))
+HOT_EXTERN_VOID(net_norm_backwardf,
+                (size_t n, size_t d, const real *restrict x, const real *restrict gain, const real *restrict dy,
+                 real *restrict dx, real *restrict d_gain),
+                (n, d, x, gain, dy, dx, d_gain))
 {
     for (size_t i = 0; i < n; i++, x += d, dy += d, dx += d) {
         real r = inverse_rms(d, x), mean = 0;
@@ -36,14 +37,4 @@ HOT_VOID(backward,
             dx[j] += r * (dy[j] * gain[j] - x[j] * mean);
         }
     }
-}
-
-void net_normf(size_t n, size_t d, const real *x, const real *gain, real *y)
-{
-    forward(n, d, x, gain, y);
-}
-
-void net_norm_backwardf(size_t n, size_t d, const real *x, const real *gain, const real *dy, real *dx, real *d_gain)
-{
-    backward(n, d, x, gain, dy, dx, d_gain);
 }

@@ -57,16 +57,12 @@ void net_softmaxf(size_t n, size_t v, real *logits, const int32_t *target, real 
         entropies(n, v, logits, entropy);
 }
 
-HOT_VOID(backward, (size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob), (n, v, p, target, d_log_prob))
+HOT_EXTERN_VOID(net_softmax_backwardf, (size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob),
+                (n, v, p, target, d_log_prob))
 {
     for (size_t i = 0; i < n; i++, p += v) {
         for (size_t j = 0; j < v; j++)
             p[j] *= -d_log_prob[i];
         p[target[i]] += d_log_prob[i];
     }
-}
-
-void net_softmax_backwardf(size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob)
-{
-    backward(n, v, p, target, d_log_prob);
 }

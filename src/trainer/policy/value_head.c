@@ -4,7 +4,7 @@
  */
 #include "policy/kernels.h"
 
-HOT_VOID(forward, (size_t n, size_t d, const real *x, const real *head, real *value), (n, d, x, head, value))
+HOT_EXTERN_VOID(net_valuef, (size_t n, size_t d, const real *x, const real *head, real *value), (n, d, x, head, value))
 {
     for (size_t i = 0; i < n; i++, x += d) {
         real sum = 0;
@@ -15,15 +15,10 @@ HOT_VOID(forward, (size_t n, size_t d, const real *x, const real *head, real *va
     }
 }
 
-void net_valuef(size_t n, size_t d, const real *x, const real *head, real *value)
-{
-    forward(n, d, x, head, value);
-}
-
-HOT_VOID(backward,
-         (size_t n, size_t d, const real *restrict x, const real *restrict head, const real *restrict d_value, real *restrict dx,
-          real *restrict d_head),
-         (n, d, x, head, d_value, dx, d_head))
+HOT_EXTERN_VOID(net_value_backwardf,
+                (size_t n, size_t d, const real *restrict x, const real *restrict head, const real *restrict d_value,
+                 real *restrict dx, real *restrict d_head),
+                (n, d, x, head, d_value, dx, d_head))
 {
     for (size_t i = 0; i < n; i++, x += d, dx += d) {
         for (size_t j = 0; j < d; j++) {
@@ -32,9 +27,4 @@ HOT_VOID(backward,
         }
         d_head[d] += d_value[i];
     }
-}
-
-void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, const real *d_value, real *dx, real *d_head)
-{
-    backward(n, d, x, head, d_value, dx, d_head);
 }
