@@ -139,10 +139,9 @@ enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start
 {
     struct rl_grid grid;
     const struct gathering g = {&grid, start, rewards, values, lengths};
-    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_TURNS, err);
-    if (status == RL_OK)
-        status = RL_NEED(err, {"starts of turns", start});
-    return status == RL_OK ? gather(&g, err) : status;
+    RL_TRY(rl_grid_of(&grid, batch, RL_NEEDS_TURNS, err));
+    RL_TRY(RL_NEED(err, {"starts of turns", start}));
+    return gather(&g, err);
 }
 
 /* step is a constant in both calls, so that the compiler can specialise the loop. */
@@ -203,11 +202,8 @@ enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch, const struct rl
                                    struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status = rl_a2tgpo_check(options, err);
-    if (status == RL_OK)
-        status = rl_grid_of(&grid, batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_a2tgpo_check(options, err));
+    RL_TRY(rl_grid_of(&grid, batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, err));
     size_t cells = rl_grid_tokens(&grid);
     struct rl_scratch s = rl_scratch_begin(ws);
     size_t *start = rl_scratch_take(&s, grid.n_rows + 1, sizeof *start);
@@ -225,11 +221,8 @@ enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch, const struct rl
         return rl_fail(err, RL_EINVAL, "advantages is missing");
     rl_turn_count_rows(&grid, start);
     rl_groups_build(&a.groups, grid.group);
-    status = gather(&(struct gathering){&grid, start, rewards, a.values, a.lengths}, err);
-    if (status == RL_OK)
-        status = rl_a2tgpo_run(&a, options, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(gather(&(struct gathering){&grid, start, rewards, a.values, a.lengths}, err));
+    RL_TRY(rl_a2tgpo_run(&a, options, err));
     spread_results(&grid, &a, advantages, clip_scale);
     if (stats)
         *stats = rl_a2tgpo_scale_stats(&a);

@@ -116,9 +116,7 @@ static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process, 
 static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
     normalize(a, o, RL_TURN_SETS_CELLS);
-    enum rl_status status = rl_turn_accumulate(&a->turns, o->gamma, a->values, a->advantages, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_turn_accumulate(&a->turns, o->gamma, a->values, a->advantages, err));
     add_outcome(a, a->advantages, o->alpha, 1);
     return rl_turn_clip_scale(&a->turns, o->clip_beta, a->values, a->values, err);
 }
@@ -129,9 +127,7 @@ static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a
  */
 static enum rl_status run_turn_group(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
-    enum rl_status status = sum_rescaled(a, o, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(sum_rescaled(a, o, err));
     normalize(a, o, RL_TURN_SETS_CELLS);
     add_outcome(a, a->values, 1, 1.5);
     return RL_OK;
@@ -149,11 +145,10 @@ static enum rl_status check_finite(const struct rl_a2tgpo_turns *a, struct rl_er
 
 enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
-    enum rl_status status = RL_OK;
     if (o->mode == RL_A2TGPO_TURN_GROUP_V1D) {
-        status = run_v1d(a, o, err);
+        RL_TRY(run_v1d(a, o, err));
     } else if (o->mode == RL_A2TGPO_TURN_GROUP) {
-        status = run_turn_group(a, o, err);
+        RL_TRY(run_turn_group(a, o, err));
     } else {
         normalize(a, o, o->mode == RL_A2TGPO_JOINT ? RL_TURN_SETS_JOINT : RL_TURN_SETS_SEPARATE);
         sum_ahead(a, o->gamma);
@@ -165,7 +160,7 @@ enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2
      */
     for (size_t i = 0; o->mode != RL_A2TGPO_TURN_GROUP_V1D && i < n_turns; i++)
         a->values[i] = 1;
-    return status == RL_OK ? check_finite(a, err) : status;
+    return check_finite(a, err);
 }
 
 /*

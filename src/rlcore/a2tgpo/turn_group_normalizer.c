@@ -101,9 +101,7 @@ void rl_normalizer_run(const struct rl_normalizer *n, const double *values, doub
 enum rl_status rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_std, double epsilon,
                                  const double *values, double *z, struct rl_workspace *ws, struct rl_error *err)
 {
-    enum rl_status status = rl_turn_values_check(turns, values, z, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_turn_values_check(turns, values, z, err));
     if ((unsigned)sets > RL_TURN_SETS_CELLS || !(epsilon >= 0) || isinf(epsilon))
         return rl_fail(err, RL_EINVAL, "sets %d or epsilon %g are not allowed", (int)sets, epsilon);
     if (turns->n_rows && !turns->group)

@@ -117,36 +117,29 @@ enum rl_status rl_adca_batch_advantage(const struct rl_batch *batch, const struc
 {
     struct rl_adca_work w;
     struct tokens tokens;
-    if (RL_NEED(err, {"input", in}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS | RL_NEEDS_GROUPS,
-                                         sizeof(real) == sizeof(float), err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(RL_NEED(err, {"input", in}));
+    RL_TRY(rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS | RL_NEEDS_GROUPS, sizeof(real) == sizeof(float),
+                        err));
     struct rl_adca_input rows = *in;
     rows.n_rows = tokens.batch.n_rows;
     rows.n_tokens = tokens.batch.n_tokens;
     rows.group = tokens.batch.group;
     rows.step_id = batch->turn;
     tokens.start = in->start;
-    status = rl_adca_begin(&w, &rows, options, out, ws, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_adca_begin(&w, &rows, options, out, ws, err));
     if (rows.n_rows && rows.n_tokens && (!rewards || !advantages))
         return rl_fail(err, RL_EINVAL, "token_level_rewards or advantages are missing");
     /* Outcomes are needed first: they decide the reward of a flag. */
-    status = sum_outcomes(&w, &tokens.batch, rewards, err);
-    if (status == RL_OK)
-        status = rl_adca_run(&w, out, err);
-    return status == RL_OK ? spread(&tokens, out->step_advantages, advantages, err) : status;
+    RL_TRY(sum_outcomes(&w, &tokens.batch, rewards, err));
+    RL_TRY(rl_adca_run(&w, out, err));
+    return spread(&tokens, out->step_advantages, advantages, err);
 }
 
 enum rl_status rl_adca_advantage(const struct rl_adca_input *in, const struct rl_adca_options *options, const real *rewards,
                                  real *advantages, const struct rl_adca_output *out, struct rl_workspace *ws,
                                  struct rl_error *err)
 {
-    if (RL_NEED(err, {"input", in}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"input", in}));
     if (in->n_rows && in->n_tokens && !in->step_id)
         return rl_fail(err, RL_EINVAL, "step_ids are missing");
     const struct rl_batch batch = {.n_rows = in->n_rows, .n_tokens = in->n_tokens, .turn = in->step_id, .group = in->group};

@@ -188,9 +188,7 @@ static enum rl_status check(const struct rl_adca_input *in, const struct rl_adca
 enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input *in, const struct rl_adca_options *options,
                              const struct rl_adca_output *out, struct rl_workspace *ws, struct rl_error *err)
 {
-    enum rl_status status = check(in, options, out, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check(in, options, out, err));
     struct rl_scratch s = rl_scratch_begin(ws);
     *w = (struct rl_adca_work){.in = in, .options = options, .combined = out->step_rewards};
     w->groups = rl_groups_take(&s, in->n_rows);

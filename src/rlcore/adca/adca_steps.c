@@ -29,11 +29,8 @@ void rl_adca_options_init(struct rl_adca_options *options)
 enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start, struct rl_error *err)
 {
     struct rl_grid grid;
-    if (RL_NEED(err, {"starts", start}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS, true, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(RL_NEED(err, {"starts", start}));
+    RL_TRY(rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS, true, err));
     start[0] = 0;
     for (size_t row = 0; row < grid.n_rows; row++) {
         const struct rl_ids step_id = rl_turns_at(&grid, rl_row_at(&grid, row));
@@ -93,8 +90,7 @@ static double progress_of(const struct rl_adca_schedule *s)
 
 enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *applied, double *alpha, struct rl_error *err)
 {
-    if (RL_NEED(err, {"applied", applied}, {"alpha", alpha}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"applied", applied}, {"alpha", alpha}));
     /* M_PI is not in C17. */
     static const double PI = 0x1.921fb54442d18p+1;
     if (!s || !isfinite(s->alpha) || !isfinite(s->alpha_min))

@@ -102,11 +102,8 @@ static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *cou
 enum rl_status rl_group_penalise(const struct rl_trace *traces, size_t n, const struct rl_length_weights *penalty,
                                  double *rewards, uint8_t *counted, struct rl_error *err)
 {
-    enum rl_status status = begin(traces, n, rewards, counted, err);
-    if (status == RL_OK)
-        status = RL_NEED(err, {"penalty", penalty});
-    if (status != RL_OK)
-        return status;
+    RL_TRY(begin(traces, n, rewards, counted, err));
+    RL_TRY(RL_NEED(err, {"penalty", penalty}));
     take_rewards(traces, counted, n, rewards);
     return penalise(traces, counted, n, penalty, rewards, err);
 }
@@ -138,9 +135,7 @@ enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n, const stru
 enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages, uint8_t *counted,
                                struct rl_error *err)
 {
-    enum rl_status status = begin(traces, n, advantages, counted, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(begin(traces, n, advantages, counted, err));
     take_rewards(traces, counted, n, advantages);
     double mean = mean_of(advantages, counted, n);
     for (size_t i = 0; i < n; i++)
@@ -170,10 +165,10 @@ static bool same_episode(const struct rl_trace *a, const struct rl_trace *b)
 enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n, const char *const *episode_agents,
                                      size_t n_episode_agents, double *advantages, uint8_t *counted, struct rl_error *err)
 {
-    enum rl_status status = begin(traces, n, advantages, counted, err);
-    if (status == RL_OK && n_episode_agents)
-        status = RL_NEED(err, {"episode_agents", episode_agents});
-    for (size_t i = 0; status == RL_OK && i < n; i++) {
+    RL_TRY(begin(traces, n, advantages, counted, err));
+    if (n_episode_agents)
+        RL_TRY(RL_NEED(err, {"episode_agents", episode_agents}));
+    for (size_t i = 0; i < n; i++) {
         bool narrow = by_episode(traces[i].agent, episode_agents, n_episode_agents);
         double sum = 0;
         size_t members = 0;
@@ -186,7 +181,7 @@ enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n, co
             }
         advantages[i] = traces[i].reward - sum / (double)members;
     }
-    return status == RL_OK ? finish(advantages, n, err) : status;
+    return finish(advantages, n, err);
 }
 
 /*
@@ -224,12 +219,11 @@ static bool is_continued(const struct rl_trace *traces, size_t i)
 enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay, struct rl_baseline *baselines,
                             size_t *n_baselines, size_t capacity, double *advantages, uint8_t *counted, struct rl_error *err)
 {
-    enum rl_status status = begin(traces, n, advantages, counted, err);
-    if (status == RL_OK)
-        status = RL_NEED(err, {"baselines", baselines}, {"n_baselines", n_baselines});
-    if (status == RL_OK && !(decay >= 0 && decay <= 1))
-        status = rl_fail(err, RL_EINVAL, "decay is %g, not in 0..1", decay);
-    for (size_t first = 0; status == RL_OK && first < n; first++) {
+    RL_TRY(begin(traces, n, advantages, counted, err));
+    RL_TRY(RL_NEED(err, {"baselines", baselines}, {"n_baselines", n_baselines}));
+    if (!(decay >= 0 && decay <= 1))
+        return rl_fail(err, RL_EINVAL, "decay is %g, not in 0..1", decay);
+    for (size_t first = 0; first < n; first++) {
         if (is_continued(traces, first))
             continue;
         for (size_t i = first; i < n; i++) {
@@ -243,5 +237,5 @@ enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double deca
             b->value = decay * b->value + (1 - decay) * traces[i].reward;
         }
     }
-    return status == RL_OK ? finish(advantages, n, err) : status;
+    return finish(advantages, n, err);
 }

@@ -166,9 +166,7 @@ static double total_of(const double *sums, size_t n)
 static enum rl_status whiten(const struct rl_grid *batch, bool masked, real *x, double *sums, struct rl_error *err)
 {
     size_t count = count_tokens(batch);
-    enum rl_status status = rl_whiten_check(count, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_whiten_check(count, err));
     sum_rows(batch, x, sums);
     double tokens = (double)count, mean = total_of(sums, batch->n_rows) / (tokens + 1e-8);
     square_rows(batch, x, mean, sums);
@@ -185,9 +183,7 @@ enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x,
 {
     struct rl_grid own = *batch;
     own.bf16 = 0;
-    enum rl_status status = rl_grid_check_reals("values to whiten", &own, 0, x, false, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_grid_check_reals("values to whiten", &own, 0, x, false, err));
     struct rl_scratch s = rl_scratch_begin(ws);
     double *sums = rl_scratch_take(&s, own.n_rows, sizeof *sums);
     return rl_scratch_fits(&s) ? whiten(&own, masked, x, sums, err) : rl_scratch_short(&s, err);
@@ -206,11 +202,8 @@ enum rl_status rl_outcome_advantage(const struct rl_batch *batch, const struct r
                                     real *advantages, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status = rl_group_check(options, err);
-    if (status == RL_OK)
-        status = rl_grid_of(&grid, batch, RL_NEEDS_GROUPS, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_group_check(options, err));
+    RL_TRY(rl_grid_of(&grid, batch, RL_NEEDS_GROUPS, err));
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_outcome outcome = {.groups = rl_groups_take(&s, grid.n_rows),
                                  .scores = rl_scratch_take(&s, grid.n_rows, sizeof(double)),
@@ -222,13 +215,10 @@ enum rl_status rl_outcome_advantage(const struct rl_batch *batch, const struct r
         return rl_fail(err, RL_EINVAL, "token_level_rewards or advantages is missing");
     rl_groups_build(&outcome.groups, grid.group);
     score_rows(&grid, rewards, &outcome);
-    status = check_scores(&grid, rewards, outcome.scores, err);
-    if (status == RL_OK)
-        status = rl_outcome_credits(&outcome, options, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check_scores(&grid, rewards, outcome.scores, err));
+    RL_TRY(rl_outcome_credits(&outcome, options, err));
     spread_credits(&grid, outcome.credits, advantages);
     if (options->estimator == RL_REINFORCE_PLUS_PLUS_BASELINE)
-        status = whiten(&grid, true, advantages, outcome.scores, err);
-    return status;
+        RL_TRY(whiten(&grid, true, advantages, outcome.scores, err));
+    return RL_OK;
 }

@@ -141,17 +141,12 @@ enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch, double gamma
 {
     struct walk w = {
         .rewards = rewards, .gamma = gamma, .through_holes = through_holes, .advantages = advantages, .returns = returns};
-    enum rl_status status = rl_discount_check("gamma", gamma, err);
-    if (status == RL_OK)
-        status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK)
-        status = check_rewards(&w, true, err);
-    if (status == RL_OK && through_holes)
-        status = rl_grid_check_rewards(&w.batch, rewards, err);
-    if (status == RL_OK)
-        status = check_output(&w, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_discount_check("gamma", gamma, err));
+    RL_TRY(rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err));
+    RL_TRY(check_rewards(&w, true, err));
+    if (through_holes)
+        RL_TRY(rl_grid_check_rewards(&w.batch, rewards, err));
+    RL_TRY(check_output(&w, err));
     walk_rows(&w, reinforce);
     return rl_whiten_grid(&w.batch, true, advantages, ws, err);
 }
@@ -160,13 +155,9 @@ enum rl_status rl_remax(const struct rl_batch *batch, const real *rewards, const
                         struct rl_error *err)
 {
     struct walk w = {.rewards = rewards, .baselines = baselines, .advantages = advantages, .returns = returns};
-    enum rl_status status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK)
-        status = check_rewards(&w, false, err);
-    if (status == RL_OK)
-        status = check_output(&w, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err));
+    RL_TRY(check_rewards(&w, false, err));
+    RL_TRY(check_output(&w, err));
     if (w.batch.n_rows && !baselines)
         return rl_fail(err, RL_EINVAL, "reward_baselines is missing");
     for (size_t row = 0; row < w.batch.n_rows; row++) {
@@ -183,21 +174,13 @@ enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, co
 {
     struct walk w = {
         .rewards = rewards, .values = values, .gamma = gamma, .lam = lam, .advantages = advantages, .returns = returns};
-    enum rl_status status = rl_discount_check("gamma", gamma, err);
-    if (status == RL_OK)
-        status = rl_discount_check("lam", lam, err);
-    if (status == RL_OK)
-        status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK)
-        status = check_rewards(&w, false, err);
-    if (status == RL_OK)
-        status = rl_grid_check_rewards(&w.batch, rewards, err);
-    if (status == RL_OK)
-        status = rl_grid_check_reals("values", &w.batch, VALUES, values, true, err);
-    if (status == RL_OK)
-        status = check_output(&w, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_discount_check("gamma", gamma, err));
+    RL_TRY(rl_discount_check("lam", lam, err));
+    RL_TRY(rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err));
+    RL_TRY(check_rewards(&w, false, err));
+    RL_TRY(rl_grid_check_rewards(&w.batch, rewards, err));
+    RL_TRY(rl_grid_check_reals("values", &w.batch, VALUES, values, true, err));
+    RL_TRY(check_output(&w, err));
     walk_rows(&w, gae);
     /*
      * The advantages are not masked, because the reference whitens the whole array, including holes

@@ -188,15 +188,14 @@ static enum rl_status check(const struct task *task, struct rl_error *err)
                   [OLD_LOG_PROB] = {"old_log_prob", in->old_log_prob},
                   [SUM_PI_SQUARED] = {"sum_pi_squared", in->sum_pi_squared},
                   [WEIGHTS] = {"rollout_is_weights", in->weights}};
-    enum rl_status status = RL_OK;
-    for (unsigned k = 0; status == RL_OK && k < sizeof arrays / sizeof *arrays; k++)
+    for (unsigned k = 0; k < sizeof arrays / sizeof *arrays; k++)
         if (k != WEIGHTS || in->weights)
-            status = rl_grid_check_reals(arrays[k].name, &task->batch, k, arrays[k].values, false, err);
-    if (status == RL_OK && task->options->compact)
-        status = rl_grid_check_rewards(&task->batch, in->rewards, err);
-    if (status == RL_OK && task->batch.n_rows && task->batch.n_tokens)
-        status = RL_NEED(err, {"advantages", task->advantages});
-    return status;
+            RL_TRY(rl_grid_check_reals(arrays[k].name, &task->batch, k, arrays[k].values, false, err));
+    if (task->options->compact)
+        RL_TRY(rl_grid_check_rewards(&task->batch, in->rewards, err));
+    if (task->batch.n_rows && task->batch.n_tokens)
+        RL_TRY(RL_NEED(err, {"advantages", task->advantages}));
+    return RL_OK;
 }
 
 static void count_lengths(const struct task *task)
@@ -220,13 +219,9 @@ enum rl_status rl_token_baseline(const struct rl_batch *batch, const struct rl_t
     struct task task = {.in = in, .options = options, .advantages = advantages, .returns = returns};
     if (!in || !options)
         return rl_fail(err, RL_EINVAL, "input or options are missing");
-    enum rl_status status = rl_discount_check("epsilon", options->epsilon, err);
-    if (status == RL_OK)
-        status = rl_grid_of(&task.batch, batch, RL_NEEDS_GROUPS, err);
-    if (status == RL_OK)
-        status = check(&task, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_discount_check("epsilon", options->epsilon, err));
+    RL_TRY(rl_grid_of(&task.batch, batch, RL_NEEDS_GROUPS, err));
+    RL_TRY(check(&task, err));
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_groups groups = rl_groups_take(&s, task.batch.n_rows);
     task.lengths = rl_scratch_take(&s, task.batch.n_rows, sizeof *task.lengths);

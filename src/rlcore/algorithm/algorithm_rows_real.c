@@ -233,21 +233,20 @@ static enum rl_status by_values(const struct rows *r)
     struct rl_trace *traces = rl_scratch_take(&s, n, sizeof *traces);
     double *values = rl_scratch_take(&s, n, sizeof *values);
     uint8_t *counted = rl_scratch_take(&s, n, sizeof *counted);
-    enum rl_status status = RL_OK;
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
     lay_rewards(r, NULL);
     rl_groups_build(&groups, r->grid->group);
-    for (size_t g = 0; g < groups.n && status == RL_OK; g++) {
+    for (size_t g = 0; g < groups.n; g++) {
         const size_t *rows = groups.order + groups.start[g];
         size_t size = rl_group_size(&groups, g);
         for (size_t j = 0; j < size; j++)
             traces[j] = (struct rl_trace){.reward = r->in->outcome[rows[j]]};
-        status = r->algorithm->code->values(traces, size, r->options, values, counted, r->err);
-        for (size_t j = 0; j < size && status == RL_OK; j++)
+        RL_TRY(r->algorithm->code->values(traces, size, r->options, values, counted, r->err));
+        for (size_t j = 0; j < size; j++)
             spread_value(r, rows[j], values[j]);
     }
-    return status;
+    return RL_OK;
 }
 
 /* values and returns are double in the interface and are converted to the precision of the kernel. */
@@ -264,13 +263,13 @@ static enum rl_status by_gae(const struct rows *r)
         for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
             values[i] = (real)r->in->values[i];
     lay_rewards(r, NULL);
-    enum rl_status status = handed_on(
+    RL_TRY(handed_on(
         &s, &rest,
-        rl_gae(r->batch, r->options->gamma, r->options->lam, r->rewards, values, r->advantages, returns, &rest, r->err));
-    for (size_t row = 0; status == RL_OK && r->in->returns && row < r->grid->n_rows; row++)
+        rl_gae(r->batch, r->options->gamma, r->options->lam, r->rewards, values, r->advantages, returns, &rest, r->err)));
+    for (size_t row = 0; r->in->returns && row < r->grid->n_rows; row++)
         for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
             r->in->returns[i] = (double)returns[i];
-    return status;
+    return RL_OK;
 }
 
 static enum rl_status by_greedy(const struct rows *r)
@@ -360,21 +359,20 @@ static enum rl_status by_episodes(const struct rows *r)
                            .counted = rl_scratch_take(&s, 2 * n, sizeof *t.counted),
                            .trunk = rl_scratch_take(&s, n, sizeof *t.trunk),
                            .label = rl_scratch_take(&s, n, sizeof *t.label)};
-    enum rl_status status = RL_OK;
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
     options.episode_agents = branches;
     options.n_episode_agents = 1;
     lay_rewards(r, NULL);
     rl_groups_build(&groups, r->grid->group);
-    for (size_t g = 0; g < groups.n && status == RL_OK; g++) {
+    for (size_t g = 0; g < groups.n; g++) {
         const size_t *rows = groups.order + groups.start[g];
         size_t size = rl_group_size(&groups, g), traces = grow(r, &t, rows, size);
-        status = r->algorithm->code->values(t.traces, traces, &options, t.values, t.counted, r->err);
-        for (size_t j = 0; j < size && status == RL_OK; j++)
+        RL_TRY(r->algorithm->code->values(t.traces, traces, &options, t.values, t.counted, r->err));
+        for (size_t j = 0; j < size; j++)
             spread_tree(r, rows[j], t.values[t.trunk[j]], t.values[j]);
     }
-    return status;
+    return RL_OK;
 }
 
 /* ---- what must be there ------------------------------------------------------------------- */
@@ -408,11 +406,11 @@ static enum rl_status check(const struct rows *r)
     if (r->grid->n_rows &&
         (!r->in->outcome || !r->in->turn_start || !r->rewards || !r->advantages || !r->clip_scale || !r->stats))
         return rl_fail(r->err, RL_EINVAL, "outcomes, turn starts or an output are missing");
-    enum rl_status status = r->grid->n_rows ? check_needs(r) : RL_OK;
-    for (size_t i = 0; i < r->grid->n_rows && status == RL_OK; i++)
+    RL_TRY(r->grid->n_rows ? check_needs(r) : RL_OK);
+    for (size_t i = 0; i < r->grid->n_rows; i++)
         if (r->in->turn_start[i + 1] <= r->in->turn_start[i])
-            status = rl_fail(r->err, RL_EINVAL, "row %zu has no turn for its outcome", i);
-    return status;
+            return rl_fail(r->err, RL_EINVAL, "row %zu has no turn for its outcome", i);
+    return RL_OK;
 }
 
 /*

@@ -35,12 +35,11 @@ static enum rl_status check_flags(const uint8_t *flags, const char *name, const 
  */
 static enum rl_status check_node(const struct rl_node *node, size_t rollout, size_t index, struct rl_error *err)
 {
-    enum rl_status status = check_flags(node->mask, "mask", node, rollout, index, err);
-    if (status == RL_OK)
-        status = check_flags(node->is_content, "is_content", node, rollout, index, err);
-    if (status == RL_OK && !node->sampled && rl_node_sampled(node) > 0)
-        status = rl_fail(err, RL_EVALUE, "rollout %zu, node %zu: mask is 1, but the node is not sampled", rollout, index);
-    return status;
+    RL_TRY(check_flags(node->mask, "mask", node, rollout, index, err));
+    RL_TRY(check_flags(node->is_content, "is_content", node, rollout, index, err));
+    if (!node->sampled && rl_node_sampled(node) > 0)
+        return rl_fail(err, RL_EVALUE, "rollout %zu, node %zu: mask is 1, but the node is not sampled", rollout, index);
+    return RL_OK;
 }
 
 static enum rl_status check_branch(const struct rl_tree *tree, size_t rollout, size_t index, struct rl_error *err)
@@ -60,12 +59,11 @@ static enum rl_status check_branch(const struct rl_tree *tree, size_t rollout, s
 
 static enum rl_status check_tree(const struct rl_tree *tree, size_t rollout, struct rl_error *err)
 {
-    enum rl_status status = RL_OK;
-    for (size_t i = 0; status == RL_OK && i < tree->n_nodes; i++)
-        status = check_node(&tree->nodes[i], rollout, i, err);
-    for (size_t i = 0; status == RL_OK && i < tree->n_branches; i++)
-        status = check_branch(tree, rollout, i, err);
-    return status;
+    for (size_t i = 0; i < tree->n_nodes; i++)
+        RL_TRY(check_node(&tree->nodes[i], rollout, i, err));
+    for (size_t i = 0; i < tree->n_branches; i++)
+        RL_TRY(check_branch(tree, rollout, i, err));
+    return RL_OK;
 }
 
 /* Returns false if the sum overflows. */
@@ -157,18 +155,17 @@ static enum rl_status put_logprobs(const struct cutting *c, size_t index, double
 static enum rl_status put_contents(const struct cutting *c, size_t at)
 {
     const struct rl_branch *branch = &c->tree->branches[c->branch];
-    enum rl_status status = RL_OK;
-    for (size_t k = 0; status == RL_OK && k < branch->n_nodes; k++) {
+    for (size_t k = 0; k < branch->n_nodes; k++) {
         const struct rl_node *node = &c->tree->nodes[branch->nodes[k]];
         if (c->out->token_ids && !node->token_ids && node->n_tokens > 0)
             return missing(c, branch->nodes[k], "token_ids");
         if (c->out->token_ids && node->n_tokens > 0)
             memcpy(c->out->token_ids + at, node->token_ids, node->n_tokens * sizeof *node->token_ids);
         if (c->out->logprobs)
-            status = put_logprobs(c, branch->nodes[k], c->out->logprobs + at);
+            RL_TRY(put_logprobs(c, branch->nodes[k], c->out->logprobs + at));
         at += node->n_tokens;
     }
-    return status;
+    return RL_OK;
 }
 
 /*
@@ -215,17 +212,16 @@ enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samp
 {
     struct rl_scratch s = rl_scratch_begin(ws);
     struct cutting c = {.trained = rl_scratch_take(&s, most_nodes(rollouts), 1), .out = samples, .err = err};
-    enum rl_status status = RL_OK;
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
     samples->n = samples->start[0] = 0;
-    for (size_t i = 0; status == RL_OK && i < rollouts->n; i++) {
+    for (size_t i = 0; i < rollouts->n; i++) {
         c.rollout = i;
         c.tree = &rollouts->trees[i];
         if (!rollouts->traces[i].has_error && !rollouts->traces[i].not_trainable)
-            status = cut_tree(&c);
+            RL_TRY(cut_tree(&c));
     }
-    return status;
+    return RL_OK;
 }
 
 /* Absent streams are NULL, which packing distinguishes from zeros. */

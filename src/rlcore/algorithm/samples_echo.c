@@ -77,15 +77,14 @@ static enum rl_status select_in_sample(struct rl_algorithm_job *job, size_t i)
     const struct rl_node *nodes = rl_sample_tree(job, i)->nodes;
     size_t at = job->samples->start[i];
     bool answered = false;
-    enum rl_status status = RL_OK;
-    for (size_t k = 0; status == RL_OK && k < branch->n_nodes; k++) {
+    for (size_t k = 0; k < branch->n_nodes; k++) {
         const struct rl_node *node = &nodes[branch->nodes[k]];
         if (answered && !node->sampled)
-            status = select_tokens(job, branch->nodes[k], node, at);
+            RL_TRY(select_tokens(job, branch->nodes[k], node, at));
         answered |= node->sampled;
         at += node->n_tokens;
     }
-    return status;
+    return RL_OK;
 }
 
 /*
@@ -113,11 +112,11 @@ static bool emit(struct rl_algorithm_job *job, size_t i)
 /* Two passes: a node's weight is known only after all branches, and the first branch writes it. */
 enum rl_status rl_echo_observe(struct rl_algorithm_job *job, size_t first, size_t last)
 {
-    enum rl_status status = check_roles(job);
-    for (size_t i = first; status == RL_OK && i < last; i++)
-        status = select_in_sample(job, i);
-    for (size_t i = first; status == RL_OK && i < last; i++)
+    RL_TRY(check_roles(job));
+    for (size_t i = first; i < last; i++)
+        RL_TRY(select_in_sample(job, i));
+    for (size_t i = first; i < last; i++)
         if (emit(job, i))
             job->samples->streams[i] |= RL_SAMPLE_CE;
-    return status;
+    return RL_OK;
 }

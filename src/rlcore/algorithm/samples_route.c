@@ -152,13 +152,12 @@ static void index_tree(struct rl_algorithm_job *job, size_t rollout)
  */
 static enum rl_status route_rollout(struct rl_algorithm_job *job, size_t first, size_t last)
 {
-    enum rl_status status = RL_OK;
     index_tree(job, job->samples->rollout[first]);
-    for (size_t i = first; status == RL_OK && i < last; i++)
-        status = route_sample(job, i);
-    if (status == RL_OK && job->algorithm->observes)
-        status = rl_echo_observe(job, first, last);
-    return status;
+    for (size_t i = first; i < last; i++)
+        RL_TRY(route_sample(job, i));
+    if (job->algorithm->observes)
+        RL_TRY(rl_echo_observe(job, first, last));
+    return RL_OK;
 }
 
 /*
@@ -167,12 +166,11 @@ static enum rl_status route_rollout(struct rl_algorithm_job *job, size_t first, 
  */
 enum rl_status rl_route(struct rl_algorithm_job *job)
 {
-    enum rl_status status = RL_OK;
     size_t first = 0, n = job->samples->n;
-    for (size_t last = 1; status == RL_OK && last <= n; last++)
+    for (size_t last = 1; last <= n; last++)
         if (last == n || job->samples->rollout[last] != job->samples->rollout[first]) {
-            status = route_rollout(job, first, last);
+            RL_TRY(route_rollout(job, first, last));
             first = last;
         }
-    return status;
+    return RL_OK;
 }

@@ -126,9 +126,9 @@ static enum rl_status assign(struct rl_algorithm_job *job)
         job->credit[k] = 0;
     if (!has_advantages(algorithm))
         return RL_OK;
-    enum rl_status status = calls_back(algorithm) ? from_callback(job) : from_values(job);
+    RL_TRY(calls_back(algorithm) ? from_callback(job) : from_values(job));
     job->given = job->credit;
-    return status == RL_OK ? check_credit(job) : status;
+    return check_credit(job);
 }
 
 enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
@@ -137,9 +137,9 @@ enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm, const s
 {
     struct rl_algorithm_job job = {
         .algorithm = algorithm, .rollouts = rollouts, .options = options, .credit = credit, .err = err};
-    enum rl_status status = take(&job, ws, false);
+    RL_TRY(take(&job, ws, false));
     *assigned = has_advantages(algorithm);
-    return status == RL_OK ? assign(&job) : status;
+    return assign(&job);
 }
 
 /* Replaces a NULL scores argument, so that no function below has to test for it. */
@@ -158,10 +158,10 @@ enum rl_status rl_algorithm_route(const struct rl_algorithm *algorithm, const st
                                    .scores = scores ? scores : &no_scores,
                                    .samples = samples,
                                    .err = err};
-    enum rl_status status = take(&job, ws, false);
-    if (status == RL_OK && credit)
-        status = check_credit(&job);
-    return status == RL_OK ? rl_route(&job) : status;
+    RL_TRY(take(&job, ws, false));
+    if (credit)
+        RL_TRY(check_credit(&job));
+    return rl_route(&job);
 }
 
 enum rl_status rl_algorithm_run(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
@@ -174,8 +174,7 @@ enum rl_status rl_algorithm_run(const struct rl_algorithm *algorithm, const stru
                                    .scores = scores ? scores : &no_scores,
                                    .samples = samples,
                                    .err = err};
-    enum rl_status status = take(&job, ws, true);
-    if (status == RL_OK)
-        status = assign(&job);
-    return status == RL_OK ? rl_route(&job) : status;
+    RL_TRY(take(&job, ws, true));
+    RL_TRY(assign(&job));
+    return rl_route(&job);
 }

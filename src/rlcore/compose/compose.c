@@ -89,15 +89,14 @@ static const struct rl_routes *recorded(const struct rl_compose_data *data, enum
 enum rl_status rl_compose_routes(const struct rl_batch *batch, const struct rl_compose_data *data, enum rl_replay replay,
                                  struct rl_route_agreement *out, struct rl_workspace *ws, struct rl_error *err)
 {
-    enum rl_status status = RL_OK;
     *out = (struct rl_route_agreement){.share = 1, .exact = 1};
     if (replay != RL_REPLAY_NONE && (!data->used_routes || !recorded(data, replay)))
         return rl_fail(err, RL_EINVAL, "replay %s: the routes used or those recorded are missing", rl_replay_name(replay));
     if (replay != RL_REPLAY_NONE)
-        status = rl_routes_replayed(batch, data->used_routes, recorded(data, replay), err);
-    if (status == RL_OK && data->used_routes && data->sampler_routes)
-        status = rl_routes_compare(batch, data->sampler_routes, data->used_routes, NULL, NULL, out, ws, err);
-    return status;
+        RL_TRY(rl_routes_replayed(batch, data->used_routes, recorded(data, replay), err));
+    if (data->used_routes && data->sampler_routes)
+        RL_TRY(rl_routes_compare(batch, data->sampler_routes, data->used_routes, NULL, NULL, out, ws, err));
+    return RL_OK;
 }
 
 /*

@@ -99,13 +99,12 @@ static enum rl_status take_mask(struct composing *c, struct rl_error *err)
     const struct rl_compose_options *o = c->options;
     bool turns = o->per_turn || (o->use_opsm && o->opsm.unit == RL_OPSM_TURN);
     const uint8_t *tool = c->in.data.tool;
-    enum rl_status status = RL_OK;
     if (tool)
-        status = rl_mask_tools(&c->layout.batch, tool, c->out->mask, turns ? c->turn : NULL, err);
+        RL_TRY(rl_mask_tools(&c->layout.batch, tool, c->out->mask, turns ? c->turn : NULL, err));
     else
         copy_mask(&c->left, c->out->mask);
     c->layout = rl_grid_layout(&c->left, c->out->mask, tool && turns ? c->turn : NULL, c->left.bf16);
-    return status == RL_OK ? rl_grid_of(&c->left, &c->layout.batch, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err) : status;
+    return rl_grid_of(&c->left, &c->layout.batch, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err);
 }
 
 /* An array that replaces its neighbour is checked once, under the name that the caller used. */
@@ -119,11 +118,10 @@ static enum rl_status check_reals(const struct composing *c, struct rl_error *er
                           [BEHAVIOUR] = {"behaviour_log_prob", c->in.behaviour},
                           [SAMPLER] = {"sampler_log_prob", c->in.sampler},
                           [ADVANTAGES] = {"advantages", c->in.advantages}};
-    enum rl_status status = RL_OK;
-    for (unsigned k = 0; status == RL_OK && k < N_ARRAYS; k++)
+    for (unsigned k = 0; k < N_ARRAYS; k++)
         if (k == 0 || arrays[k].values != arrays[k - 1].values)
-            status = rl_grid_check_reals(arrays[k].name, &c->left, k, arrays[k].values, false, err);
-    return status;
+            RL_TRY(rl_grid_check_reals(arrays[k].name, &c->left, k, arrays[k].values, false, err));
+    return RL_OK;
 }
 
 static enum rl_status drop(struct composing *c, struct rl_opsm_result *result, struct rl_error *err)
@@ -400,26 +398,18 @@ enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_com
                                const struct rl_compose_options *options, const struct rl_compose_output *out,
                                struct rl_compose_result *result, struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"input", in}, {"options", options}, {"output", out}, {"result", result}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"batch", batch}, {"input", in}, {"options", options}, {"output", out}, {"result", result}));
     struct composing c = {.options = options, .in = *in, .out = out};
-    enum rl_status status = rl_grid_of(&c.left, batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK)
-        status = rl_compose_check(options, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_grid_of(&c.left, batch, RL_NEEDS_MASK, err));
+    RL_TRY(rl_compose_check(options, err));
     c.layout = rl_grid_layout(&c.left, NULL, NULL, c.left.bf16);
-    status = fill_in(&c, err);
-    if (status == RL_OK)
-        status = take(&c, ws, err);
-    if (status == RL_OK)
-        status = take_mask(&c, err);
+    RL_TRY(fill_in(&c, err));
+    RL_TRY(take(&c, ws, err));
+    RL_TRY(take_mask(&c, err));
     /* OPSM runs before the factors and cannot name a bad log-prob, so all are checked first. */
-    if (status == RL_OK && options->use_opsm)
-        status = check_reals(&c, err);
-    if (status == RL_OK)
-        status = rl_compose_routes(&c.layout.batch, &c.in.data, options->replay, &result->routes, &c.rest, err);
-    if (status == RL_OK)
-        status = drop(&c, &result->opsm, err);
-    return status == RL_OK ? run(&c, result, err) : status;
+    if (options->use_opsm)
+        RL_TRY(check_reals(&c, err));
+    RL_TRY(rl_compose_routes(&c.layout.batch, &c.in.data, options->replay, &result->routes, &c.rest, err));
+    RL_TRY(drop(&c, &result->opsm, err));
+    return run(&c, result, err);
 }

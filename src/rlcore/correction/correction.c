@@ -39,9 +39,7 @@ static enum rl_status check(struct rl_correcting *c, struct rl_error *err)
 
 enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws, struct rl_error *err)
 {
-    enum rl_status status = check(c, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check(c, err));
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_distance d = rl_distance_empty();
     c->m = take(&s, c->p->batch.n_rows);
@@ -52,11 +50,9 @@ enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *w
     /* Every metric is a mean over response tokens, so there must be at least one. */
     if (!(d.n_tokens > 0))
         return rl_fail(err, RL_EINVAL, "response mask has no response token");
-    status = rl_distance_check(c->p, &d, err);
-    if (status == RL_OK && c->options->is != RL_IS_NONE)
-        status = rl_correction_weights(c, &d, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_distance_check(c->p, &d, err));
+    if (c->options->is != RL_IS_NONE)
+        RL_TRY(rl_correction_weights(c, &d, err));
     rl_correction_reject(c, &d);
     rl_distance_report(&d, c->metrics);
     return RL_OK;

@@ -94,13 +94,10 @@ static struct rl_advice turn_ratios(const struct rl_setting *s)
 
 enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_correction_plan *plan, struct rl_error *err)
 {
-    if (RL_NEED(err, {"setting", setting}, {"plan", plan}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"setting", setting}, {"plan", plan}));
     enum rl_replay chosen;
     double n;
-    enum rl_status status = rl_replay_choose(setting->global_batch, setting->mini_batch, &chosen, &n, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_replay_choose(setting->global_batch, setting->mini_batch, &chosen, &n, err));
     *plan = (struct rl_correction_plan){.off_policiness = n,
                                         .replay = setting->mixture && !setting->sequence_ratios ? chosen : RL_REPLAY_NONE,
                                         /*

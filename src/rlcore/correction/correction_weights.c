@@ -269,9 +269,7 @@ static void normalise(const struct rl_correcting *c, double mean)
 enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d, struct rl_error *err)
 {
     struct rl_weight_row total = add_rows(c);
-    enum rl_status status = add_range(c, &total, d->n_tokens + 1e-8, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(add_range(c, &total, d->n_tokens + 1e-8, err));
     add_spread(c, &total, d->n_tokens);
     add_row_metrics(c);
     if (c->options->is_batch_normalize)

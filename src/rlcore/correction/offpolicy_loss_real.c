@@ -51,19 +51,13 @@ enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind 
                               struct rl_loss_result *out, struct rl_metrics *metrics, struct rl_workspace *ws,
                               struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options}, {"out", out}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options}, {"out", out}));
     struct corrected c;
     struct rl_grid grid;
-    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK)
-        status = split(&c, &grid, ws, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_grid_of(&grid, batch, RL_NEEDS_MASK, err));
+    RL_TRY(split(&c, &grid, ws, err));
     const struct rl_layout given = rl_grid_layout(&grid, NULL, NULL, grid.bf16 & 3);
-    status = rl_rollout_correction(&given.batch, correction, log_prob, rollout, c.weights, c.mask, metrics, &c.rest, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_rollout_correction(&given.batch, correction, log_prob, rollout, c.weights, c.mask, metrics, &c.rest, err));
     struct rl_loss_input in = {.log_prob = log_prob, .old_log_prob = rollout, .advantages = advantages};
     /*
      * PPO already contains the ratio to the sampler; weights would apply it twice. REINFORCE has no
@@ -81,13 +75,10 @@ enum rl_status rl_decoupled_loss(const struct rl_batch *batch, const struct rl_c
                                  real *d_log_prob, struct rl_loss_result *out, struct rl_metrics *metrics,
                                  struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options}, {"out", out}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options}, {"out", out}));
     struct rl_grid grid;
     struct rl_scratch s = rl_scratch_begin(ws);
-    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_grid_of(&grid, batch, RL_NEEDS_MASK, err));
     /*
      * The bfloat16 bits of the arrays that the correction (proximal, rollout) and the loss
      * (log_prob, proximal, advantages) read.
@@ -98,9 +89,7 @@ enum rl_status rl_decoupled_loss(const struct rl_batch *batch, const struct rl_c
     rl_scratch_take(&s, inner_bytes(&grid), 1);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    status = rl_rollout_correction(&given.batch, correction, proximal, rollout, weights, modified_mask, metrics, ws, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_rollout_correction(&given.batch, correction, proximal, rollout, weights, modified_mask, metrics, ws, err));
     struct rl_loss_input in = {.log_prob = log_prob,
                                .old_log_prob = proximal,
                                .advantages = advantages,

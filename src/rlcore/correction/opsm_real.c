@@ -25,18 +25,15 @@ struct masking {
 static enum rl_status check(const struct masking *m, struct rl_error *err)
 {
     const struct rl_opsm_options *o = m->options;
-    enum rl_status status = RL_OK;
     if (!(o->lower >= 0 && o->lower <= o->upper))
-        status = rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are invalid: use 0 <= lower <= upper", o->lower, o->upper);
-    if (status == RL_OK)
-        status = rl_grid_check_reals("train_log_prob", &m->batch, TRAIN, m->train, false, err);
-    if (status == RL_OK)
-        status = rl_grid_check_reals("rollout_log_prob", &m->batch, ROLLOUT, m->rollout, false, err);
-    if (status == RL_OK && m->batch.n_rows && m->batch.n_tokens)
-        status = RL_NEED(err, {"modified_mask", m->keep});
-    if (status == RL_OK && o->negative_only)
-        status = rl_grid_check_reals("advantages", &m->batch, ADVANTAGES, m->advantages, false, err);
-    return status;
+        return rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are invalid: use 0 <= lower <= upper", o->lower, o->upper);
+    RL_TRY(rl_grid_check_reals("train_log_prob", &m->batch, TRAIN, m->train, false, err));
+    RL_TRY(rl_grid_check_reals("rollout_log_prob", &m->batch, ROLLOUT, m->rollout, false, err));
+    if (m->batch.n_rows && m->batch.n_tokens)
+        RL_TRY(RL_NEED(err, {"modified_mask", m->keep}));
+    if (o->negative_only)
+        RL_TRY(rl_grid_check_reals("advantages", &m->batch, ADVANTAGES, m->advantages, false, err));
+    return RL_OK;
 }
 
 /* Sums over the response tokens among the positions [begin, end). */
@@ -112,8 +109,7 @@ enum rl_status rl_opsm(const struct rl_batch *batch, const struct rl_opsm_option
                        const real *rollout, const real *advantages, uint8_t *modified_mask, real *ratio,
                        struct rl_opsm_result *result, struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}));
     struct masking m = {
         .options = options, .train = train, .rollout = rollout, .advantages = advantages, .keep = modified_mask, .ratio = ratio};
     enum rl_status status = rl_grid_of(&m.batch, batch, options->unit == RL_OPSM_TURN ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err);

@@ -24,12 +24,9 @@ enum rl_status rl_rollout_correction(const struct rl_batch *batch, const struct 
                                      const real *rollout, real *weights, uint8_t *modified_mask, struct rl_metrics *metrics,
                                      struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"options", options}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"options", options}));
     struct rl_two_policies p;
-    enum rl_status status = rl_two_policies_of(&p, batch, train, rollout, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_two_policies_of(&p, batch, train, rollout, err));
     struct rl_correcting c = {
         .p = &p, .options = options, .sink = rl_weight_sink_of(weights), .keep = modified_mask, .metrics = metrics};
     return rl_correction_run(&c, ws, err);

@@ -11,8 +11,7 @@
 enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size, int64_t policy_version, int64_t max_staleness,
                                   bool *admit, struct rl_error *err)
 {
-    if (RL_NEED(err, {"admit", admit}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"admit", admit}));
     int64_t limit;
     if (batch_size < 1)
         return rl_fail(err, RL_EINVAL, "batch_size is %lld, not at least 1", (long long)batch_size);

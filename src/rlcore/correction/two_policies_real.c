@@ -39,20 +39,20 @@ HOT_VOID(load, (const struct rl_two_policies *p, size_t from, size_t n, struct r
 
 static enum rl_status explain(const struct rl_two_policies *p, struct rl_error *err)
 {
-    enum rl_status status = rl_grid_check_reals("train_log_prob", &p->batch, 0, p->train, false, err);
-    return status == RL_OK ? rl_grid_check_reals("rollout_log_prob", &p->batch, 1, p->rollout, false, err) : status;
+    RL_TRY(rl_grid_check_reals("train_log_prob", &p->batch, 0, p->train, false, err));
+    return rl_grid_check_reals("rollout_log_prob", &p->batch, 1, p->rollout, false, err);
 }
 
 enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch, const real *train, const real *rollout,
                                   struct rl_error *err)
 {
     *p = (struct rl_two_policies){.train = train, .rollout = rollout, .load = load, .explain = explain};
-    enum rl_status status = rl_grid_of(&p->batch, batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK && !p->batch.n_rows)
-        status = rl_fail(err, RL_EINVAL, "the batch has no rows");
-    if (status == RL_OK && p->batch.n_tokens)
-        status = RL_NEED(err, {"train_log_prob", train}, {"rollout_log_prob", rollout});
-    return status;
+    RL_TRY(rl_grid_of(&p->batch, batch, RL_NEEDS_MASK, err));
+    if (!p->batch.n_rows)
+        return rl_fail(err, RL_EINVAL, "the batch has no rows");
+    if (p->batch.n_tokens)
+        RL_TRY(RL_NEED(err, {"train_log_prob", train}, {"rollout_log_prob", rollout}));
+    return RL_OK;
 }
 
 /* Ratios are limited to exp(20) and therefore finite, so 0 times a ratio is 0. */

@@ -109,8 +109,7 @@ static void fill(struct rl_diagnostics *out, const double *sorted, size_t n, con
 enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip_low, double clip_high,
                                     struct rl_diagnostics *out, struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"out", out}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"out", out}));
     struct rl_distance d;
     if (!(clip_low >= 0) || !(clip_high >= 0))
         return rl_fail(err, RL_EINVAL, "clip range %g, %g is negative", clip_low, clip_high);
@@ -124,9 +123,7 @@ enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip
      * The distance is measured first, because that also checks the log-probs, and NaN cannot be
      * sorted.
      */
-    enum rl_status status = rl_distance_measure(p, &d, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_distance_measure(p, &d, err));
     if (!(d.n_tokens > 0))
         return rl_fail(err, RL_EINVAL, "response mask has no response token");
     size_t n = gather(p, l);

@@ -9,6 +9,6 @@ enum rl_status rl_diagnose(const struct rl_batch *batch, const real *train, cons
                            double clip_high, struct rl_diagnostics *out, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_two_policies p;
-    enum rl_status status = rl_two_policies_of(&p, batch, train, rollout, err);
-    return status == RL_OK ? rl_diagnose_policies(&p, clip_low, clip_high, out, ws, err) : status;
+    RL_TRY(rl_two_policies_of(&p, batch, train, rollout, err));
+    return rl_diagnose_policies(&p, clip_low, clip_high, out, ws, err);
 }

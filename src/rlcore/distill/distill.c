@@ -25,8 +25,7 @@ static enum rl_status compare(const char *what, const char *student, const char 
 
 enum rl_status rl_distill_check(const struct rl_fingerprint *student, const struct rl_fingerprint *teacher, struct rl_error *err)
 {
-    if (RL_NEED(err, {"student", student}, {"teacher", teacher}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = compare("tokenizer", student->tokenizer, teacher->tokenizer, err);
-    return status == RL_OK ? compare("chat template", student->chat_template, teacher->chat_template, err) : status;
+    RL_TRY(RL_NEED(err, {"student", student}, {"teacher", teacher}));
+    RL_TRY(compare("tokenizer", student->tokenizer, teacher->tokenizer, err));
+    return compare("chat template", student->chat_template, teacher->chat_template, err);
 }

@@ -116,25 +116,21 @@ static enum rl_status check(const struct distilling *d, const real *rl_advantage
                             const real *advantages, struct rl_error *err)
 {
     const struct rl_grid *batch = &d->batch;
-    enum rl_status status = RL_OK;
     if (batch->n_rows)
-        status = RL_NEED(err, {"rewards", rewards}, {"pass_rate", pass_rate}, {"eligible", d->eligible});
-    if (status == RL_OK && batch->n_rows && batch->n_tokens)
-        status = RL_NEED(err, {"advantages", advantages});
-    if (status == RL_OK)
-        status = rl_grid_check_reals("log_prob", batch, LOG_PROB, d->s, false, err);
-    if (status == RL_OK)
-        status = rl_grid_check_reals("teacher_log_prob", batch, TEACHER, d->t, false, err);
-    if (status == RL_OK)
-        status = rl_grid_check_reals("rl_advantages", batch, RL_ADVANTAGE, rl_advantages, false, err);
-    for (size_t i = 0; status == RL_OK && i < batch->n_rows; i++)
+        RL_TRY(RL_NEED(err, {"rewards", rewards}, {"pass_rate", pass_rate}, {"eligible", d->eligible}));
+    if (batch->n_rows && batch->n_tokens)
+        RL_TRY(RL_NEED(err, {"advantages", advantages}));
+    RL_TRY(rl_grid_check_reals("log_prob", batch, LOG_PROB, d->s, false, err));
+    RL_TRY(rl_grid_check_reals("teacher_log_prob", batch, TEACHER, d->t, false, err));
+    RL_TRY(rl_grid_check_reals("rl_advantages", batch, RL_ADVANTAGE, rl_advantages, false, err));
+    for (size_t i = 0; i < batch->n_rows; i++)
         if (!isfinite(rewards[i]))
-            status = rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
-    if (status == RL_OK && !(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
-        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not in 0..1", d->options->pass_rate_threshold);
-    if (status == RL_OK && !(d->options->kd_coef >= 0 && isfinite(d->options->kd_coef)))
-        status = rl_fail(err, RL_EINVAL, "kd_coef is %g, negative or not finite", d->options->kd_coef);
-    return status;
+            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
+    if (!(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
+        return rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not in 0..1", d->options->pass_rate_threshold);
+    if (!(d->options->kd_coef >= 0 && isfinite(d->options->kd_coef)))
+        return rl_fail(err, RL_EINVAL, "kd_coef is %g, negative or not finite", d->options->kd_coef);
+    return RL_OK;
 }
 
 /* Given pass rates must be those of groups that contain the rows of this batch. */
@@ -176,30 +172,37 @@ enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_
                           real *d_log_prob, double *pass_rate, uint8_t *eligible, struct rl_distill_result *result,
                           struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}));
     struct distilling d = {.options = options, .s = log_prob, .t = teacher, .eligible = eligible};
-    enum rl_status status = rl_grid_of(&d.batch, batch, RL_NEEDS_GROUPS, err);
-    if (status == RL_OK)
-        status = check(&d, rl_advantages, rewards, pass_rate, advantages, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_grid_of(&d.batch, batch, RL_NEEDS_GROUPS, err));
+    RL_TRY(check(&d, rl_advantages, rewards, pass_rate, advantages, err));
     struct rl_scratch scratch = rl_scratch_begin(ws);
     struct rl_groups groups = rl_groups_take(&scratch, d.batch.n_rows);
     if (!rl_scratch_fits(&scratch))
         return rl_scratch_short(&scratch, err);
     rl_groups_build(&groups, d.batch.group);
-    status = check_pass_rates(&groups, options->pass_rate, rewards, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check_pass_rates(&groups, options->pass_rate, rewards, err));
     find_eligible(&groups, rewards, options, pass_rate, eligible);
     struct gaps gaps = measure(&d);
-    status = weigh(options, &gaps, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(weigh(options, &gaps, err));
     for (size_t row = 0; row < d.batch.n_rows; row++)
         write_row(&d, row, rl_advantages, &gaps, advantages, d_log_prob);
     result->n_selected = (size_t)gaps.n;
     result->kd_loss = gaps.weight * 0.5 * gaps.square;
+    return RL_OK;
+}
+
+/* Position t of the teacher's array belongs to token t, so the cut is only a shift by the length of the prompt. */
+enum rl_status rl_distill_cut(size_t n_rows, size_t n_tokens, size_t full_length, const size_t *prompt, const real *full,
+                              real *out, struct rl_error *err)
+{
+    if (n_rows && (!prompt || !full || !out))
+        return rl_fail(err, RL_EINVAL, "prompt, the teacher's log-probs or out is missing");
+    for (size_t i = 0; i < n_rows; i++) {
+        if (prompt[i] > full_length || full_length - prompt[i] < n_tokens)
+            return rl_fail(err, RL_EINVAL, "teacher row %zu: %zu tokens, prompt %zu and response %zu do not fit", i, full_length,
+                           prompt[i], n_tokens);
+        memcpy(out + i * n_tokens, full + i * full_length + prompt[i], n_tokens * sizeof *out);
+    }
     return RL_OK;
 }

@@ -30,8 +30,7 @@ enum rl_status rl_envelope_read(const char *text, double *bytes, double *capacit
 {
     double read[RL_ENVELOPE_PARTS + 1] = {0};
     bool seen[RL_ENVELOPE_PARTS + 1] = {false};
-    if (RL_NEED(err, {"text", text}, {"bytes", bytes}, {"capacity", capacity}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"text", text}, {"bytes", bytes}, {"capacity", capacity}));
     const char *at = text;
     do {
         const size_t n = strcspn(at, ",");
@@ -114,11 +113,8 @@ static enum rl_status check_bytes(const double *bytes, struct rl_error *err)
 
 enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *bytes, struct rl_error *err)
 {
-    if (RL_NEED(err, {"run", run}, {"bytes", bytes}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = check_run(run, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(RL_NEED(err, {"run", run}, {"bytes", bytes}));
+    RL_TRY(check_run(run, err));
     double weights = run->parameters * run->bytes_per_parameter;
     /* A pure evaluation has neither adapter, gradients nor optimizer: both are false. */
     bool lora = run->training == RL_TRAIN_LORA, all = run->training == RL_TRAIN_ALL;
@@ -149,13 +145,10 @@ static struct unit unit_for(double capacity)
 
 enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl_envelope *out, struct rl_error *err)
 {
-    if (RL_NEED(err, {"bytes", bytes}, {"out", out}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = check_bytes(bytes, err);
-    if (status == RL_OK && (!(capacity > 0) || isinf(capacity)))
-        status = rl_fail(err, RL_EINVAL, "capacity is %g bytes, not above 0", capacity);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(RL_NEED(err, {"bytes", bytes}, {"out", out}));
+    RL_TRY(check_bytes(bytes, err));
+    if (!(capacity > 0) || isinf(capacity))
+        return rl_fail(err, RL_EINVAL, "capacity is %g bytes, not above 0", capacity);
     struct unit unit = unit_for(capacity);
     *out = (struct rl_envelope){.capacity = capacity};
     for (int i = 0; i < RL_ENVELOPE_PARTS; i++) {

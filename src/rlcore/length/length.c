@@ -108,11 +108,9 @@ enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef, const
         return rl_fail(err, RL_EINVAL, "input or output is missing");
     if (!isfinite(coef))
         return rl_fail(err, RL_EINVAL, "coef is %g, not a finite number", coef);
-    enum rl_status status = check_rows(in->n, in->rewards, in->lengths, err);
-    if (status == RL_OK && (kind == RL_LENGTH_ANCHOR || kind == RL_LENGTH_STEP))
-        status = check_anchors(in, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check_rows(in->n, in->rewards, in->lengths, err));
+    if (kind == RL_LENGTH_ANCHOR || kind == RL_LENGTH_STEP)
+        RL_TRY(check_anchors(in, err));
     switch (kind) {
     case RL_LENGTH_UNIFORM: uniform(coef, in, out); return RL_OK;
     case RL_LENGTH_GROUP: return grouped(coef, in, out, ws, err);
@@ -124,8 +122,7 @@ enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef, const
 
 enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *lengths, double *anchor, struct rl_error *err)
 {
-    if (RL_NEED(err, {"anchor", anchor}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"anchor", anchor}));
     enum rl_status status = check_rows(n, rewards, lengths, err);
     double correct = 0, tokens = 0;
     if (status != RL_OK || !isnan(*anchor))

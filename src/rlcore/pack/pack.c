@@ -300,8 +300,7 @@ static double cost(double sum, double squares, const struct rl_pack_options *o)
 
 static enum rl_status check_options(const struct rl_pack_options *o, struct rl_error *err)
 {
-    if (RL_NEED(err, {"options", o}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"options", o}));
     if (o->seq_len < 1 || o->n_workers < 1 || o->pad_multiple < 1)
         return rl_fail(err, RL_EINVAL, "seq_len %zu, n_workers %zu and pad_multiple %zu must be positive", o->seq_len,
                        o->n_workers, o->pad_multiple);
@@ -357,12 +356,12 @@ static enum rl_status check_sample(const struct rl_pack_sample *s, size_t i, str
 enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n, const struct rl_pack_options *options,
                              struct rl_error *err)
 {
-    enum rl_status status = check_options(options, err);
-    if (status == RL_OK && n)
-        status = RL_NEED(err, {"samples", samples});
-    for (size_t i = 0; i < n && status == RL_OK; i++)
-        status = check_sample(&samples[i], i, err);
-    return status;
+    RL_TRY(check_options(options, err));
+    if (n)
+        RL_TRY(RL_NEED(err, {"samples", samples}));
+    for (size_t i = 0; i < n; i++)
+        RL_TRY(check_sample(&samples[i], i, err));
+    return RL_OK;
 }
 
 /* Compute count, tokens and cost of a bin, which must not be empty. */
@@ -530,17 +529,13 @@ static struct bins take_bins(struct rl_scratch *s, size_t n)
 enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pack_options *options, struct rl_pack_plan *plan,
                             struct rl_workspace *ws, struct rl_error *err)
 {
-    if (RL_NEED(err, {"plan", plan}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = check_options(options, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(RL_NEED(err, {"plan", plan}));
+    RL_TRY(check_options(options, err));
     /* Refuses an n so large that a size computed from it below could overflow. */
     if (n == 0 || n > SIZE_MAX / 64 - options->n_workers)
         return rl_fail(err, RL_EINVAL, "%zu samples cannot be packed", n);
-    if (RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order}, {"plan.bin_start", plan->bin_start},
-                {"plan.slots", plan->slots}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order}, {"plan.bin_start", plan->bin_start},
+                   {"plan.slots", plan->slots}));
     for (size_t i = 0; i < n; i++)
         if (lengths[i] == 0)
             return rl_fail(err, RL_EVALUE, "sample %zu has no tokens", i);

@@ -86,10 +86,9 @@ static enum rl_status verify_streams(const struct verification *v, size_t index,
         {"ce_weights", got->ce_weights, trains ? want->ce_weights : NULL, 0},
         {"ref_kl_weights", got->ref_kl_weights, trains ? want->ref_kl_weights : NULL, 0},
     };
-    enum rl_status status = RL_OK;
-    for (size_t k = 0; status == RL_OK && k < sizeof streams / sizeof *streams; k++)
-        status = verify_stream(v, index, streams[k].name, streams[k].got, streams[k].want, streams[k].fill, got->n_tokens);
-    return status;
+    for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
+        RL_TRY(verify_stream(v, index, streams[k].name, streams[k].got, streams[k].want, streams[k].fill, got->n_tokens));
+    return RL_OK;
 }
 
 /* The expected mask of a copy is 0, so that a copy with a mask is found. */
@@ -123,8 +122,8 @@ static enum rl_status verify_sample(const struct verification *v, size_t k, size
     if (found != index || got.n_tokens != n)
         return rl_fail(v->err, RL_EVALUE, "micro batch %zu: %zu tokens of sample %zu where the plan has %zu of sample %zu",
                        v->slot, got.n_tokens, found, n, index);
-    enum rl_status status = verify_tokens(v, index, first_token(v->batch, k), &got, want);
-    return status == RL_OK ? verify_streams(v, index, &got, want) : status;
+    RL_TRY(verify_tokens(v, index, first_token(v->batch, k), &got, want));
+    return verify_streams(v, index, &got, want);
 }
 
 /* Padding must have neither mask nor weights, because ce and ref_kl do not read the mask. */
@@ -164,11 +163,11 @@ enum rl_status rl_pack_verify(const struct rl_pack_sample *samples, const struct
     size_t bin = trains ? plan->slots[slot] : 0, first = plan->bin_start[bin], tokens = 0;
     size_t n_samples = plan->bin_start[bin + 1] - first;
     struct verification v = {batch, slot, options->seq_len, trains, err};
-    enum rl_status status = verify_lengths(&v, n_samples, options->pad_multiple);
-    for (size_t k = 0; status == RL_OK && k < n_samples; k++) {
+    RL_TRY(verify_lengths(&v, n_samples, options->pad_multiple));
+    for (size_t k = 0; k < n_samples; k++) {
         const struct rl_pack_sample *want = &samples[plan->order[first + k]];
-        status = verify_sample(&v, k, plan->order[first + k], want);
+        RL_TRY(verify_sample(&v, k, plan->order[first + k], want));
         tokens += want->n_tokens < v.seq_len ? want->n_tokens : v.seq_len;
     }
-    return status == RL_OK ? verify_padding(&v, tokens) : status;
+    return verify_padding(&v, tokens);
 }

@@ -121,12 +121,12 @@ enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_
 {
     if (!(alpha > 0 && isfinite(alpha) && beta > 0 && isfinite(beta)))
         return rl_fail(err, RL_EINVAL, "alpha %g, beta %g: both must be positive and finite", alpha, beta);
-    enum rl_status status = check_ks(n_k, k, err);
-    if (status == RL_OK && n_k)
-        status = RL_NEED(err, {"passk", passk});
-    for (size_t j = 0; status == RL_OK && j < n_k; j++)
+    RL_TRY(check_ks(n_k, k, err));
+    if (n_k)
+        RL_TRY(RL_NEED(err, {"passk", passk}));
+    for (size_t j = 0; j < n_k; j++)
         passk[j] = -expm1(log_fail(alpha, beta, k[j]));
-    return status;
+    return RL_OK;
 }
 
 /*

@@ -11,8 +11,7 @@
 
 static enum rl_status check(const struct rl_passk_sampling *s, struct rl_error *err)
 {
-    if (RL_NEED(err, {"sampling", s}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"sampling", s}));
     const struct {
         const char *name;
         int64_t value;
@@ -26,10 +25,10 @@ static enum rl_status check(const struct rl_passk_sampling *s, struct rl_error *
 enum rl_status rl_passk_more(const struct rl_passk_sampling *sampling, size_t n_problems, const int64_t *n, const int64_t *c,
                              int64_t *more, struct rl_error *err)
 {
-    enum rl_status status = check(sampling, err);
-    if (status == RL_OK && n_problems && (!n || !c || !more))
-        status = rl_fail(err, RL_EINVAL, "n, c or more is missing");
-    for (size_t i = 0; status == RL_OK && i < n_problems; i++) {
+    RL_TRY(check(sampling, err));
+    if (n_problems && (!n || !c || !more))
+        return rl_fail(err, RL_EINVAL, "n, c or more is missing");
+    for (size_t i = 0; i < n_problems; i++) {
         if (n[i] < 0 || c[i] < 0 || c[i] > n[i])
             return rl_fail(err, RL_EVALUE, "c[%zu] is %lld of n[%zu] = %lld", i, (long long)c[i], i, (long long)n[i]);
         int64_t left = n[i] < sampling->budget ? sampling->budget - n[i] : 0;
@@ -37,5 +36,5 @@ enum rl_status rl_passk_more(const struct rl_passk_sampling *sampling, size_t n_
         if (c[i] >= sampling->enough)
             more[i] = 0;
     }
-    return status;
+    return RL_OK;
 }

@@ -213,13 +213,10 @@ static enum rl_status start(const struct counts *data, double x[2], struct rl_er
 enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n, const int64_t *c, struct rl_beta_fit *fit,
                                  struct rl_error *err)
 {
-    if (RL_NEED(err, {"fit", fit}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"fit", fit}));
     const struct counts data = {n_problems, n, c};
     double x[2] = {0}, step[2];
-    enum rl_status status = start(&data, x, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(start(&data, x, err));
     struct surface s = surface_at(&data, x);
     for (int i = 0; i < MAX_STEPS; i++) {
         choose_step(&s, step);

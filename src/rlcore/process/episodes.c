@@ -105,8 +105,7 @@ static enum rl_status check(const struct response *r, struct rl_error *err)
 enum rl_status rl_episode_starts(const char *text, size_t n_tokens, const size_t *token, const struct rl_episode_options *options,
                                  size_t *starts, size_t *n_episodes, struct rl_error *err)
 {
-    if (RL_NEED(err, {"n_episodes", n_episodes}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"n_episodes", n_episodes}));
     const struct response r = {text, n_tokens, token, options, starts};
     enum rl_status status = check(&r, err);
     size_t n = 0;

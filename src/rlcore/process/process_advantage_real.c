@@ -102,23 +102,19 @@ static enum rl_status check_row(const struct task *task, size_t row, struct rl_e
 
 static enum rl_status check(const struct task *task, const real *advantages, struct rl_error *err)
 {
-    enum rl_status status = RL_OK;
     if (task->batch.n_rows && task->batch.n_tokens && (!task->event || !task->rewards || !advantages))
         return rl_fail(err, RL_EINVAL, "event, token_level_rewards or advantages is missing");
-    for (size_t row = 0; status == RL_OK && row < task->batch.n_rows; row++)
-        status = check_row(task, row, err);
-    return status;
+    for (size_t row = 0; row < task->batch.n_rows; row++)
+        RL_TRY(check_row(task, row, err));
+    return RL_OK;
 }
 
 enum rl_status rl_process_advantage(const struct rl_batch *batch, const uint8_t *event, const real *rewards, real *advantages,
                                     struct rl_workspace *ws, struct rl_error *err)
 {
     struct task task = {.event = event, .rewards = rewards};
-    enum rl_status status = rl_grid_of(&task.batch, batch, RL_NEEDS_GROUPS, err);
-    if (status == RL_OK)
-        status = check(&task, advantages, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(rl_grid_of(&task.batch, batch, RL_NEEDS_GROUPS, err));
+    RL_TRY(check(&task, advantages, err));
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_groups groups = rl_groups_take(&s, task.batch.n_rows);
     if (!rl_scratch_fits(&s))

@@ -59,22 +59,21 @@ static enum rl_status check_token(const char *name, const struct rl_routes *rout
 static enum rl_status check_routes(const char *name, const struct rl_routes *routes, const struct rl_grid *batch,
                                    struct rl_error *err)
 {
-    enum rl_status status = check_shape(name, routes, rl_grid_end(batch), err);
-    for (size_t row = 0; status == RL_OK && row < batch->n_rows; row++)
-        for (size_t i = rl_row_at(batch, row), t = 0; status == RL_OK && t < rl_row_length(batch, row); t++)
+    RL_TRY(check_shape(name, routes, rl_grid_end(batch), err));
+    for (size_t row = 0; row < batch->n_rows; row++)
+        for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++)
             if (rl_on(batch, i + t))
-                status = check_token(name, routes, row, t, i + t, err);
-    return status;
+                RL_TRY(check_token(name, routes, row, t, i + t, err));
+    return RL_OK;
 }
 
 enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes, const struct rl_batch *batch,
                                struct rl_error *err)
 {
     struct rl_grid grid;
-    if (RL_NEED(err, {"name", name}, {"routes", routes}, {"batch", batch}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
-    return status == RL_OK ? check_routes(name, routes, &grid, err) : status;
+    RL_TRY(RL_NEED(err, {"name", name}, {"routes", routes}, {"batch", batch}));
+    RL_TRY(rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err));
+    return check_routes(name, routes, &grid, err);
 }
 
 /*
@@ -95,13 +94,12 @@ static size_t count_common(const uint16_t *a, const uint16_t *b, size_t k)
 static enum rl_status check_pair(const struct rl_grid *batch, const struct rl_routes *a, const struct rl_routes *b,
                                  struct rl_error *err)
 {
-    enum rl_status status = check_routes("routes a", a, batch, err);
-    if (status == RL_OK)
-        status = check_routes("routes b", b, batch, err);
-    if (status == RL_OK && (a->n_layers != b->n_layers || a->top_k != b->top_k))
-        status = rl_fail(err, RL_EINVAL, "routes of %zu layers x %zu experts and of %zu x %zu", a->n_layers, a->top_k,
-                         b->n_layers, b->top_k);
-    return status;
+    RL_TRY(check_routes("routes a", a, batch, err));
+    RL_TRY(check_routes("routes b", b, batch, err));
+    if (a->n_layers != b->n_layers || a->top_k != b->top_k)
+        return rl_fail(err, RL_EINVAL, "routes of %zu layers x %zu experts and of %zu x %zu", a->n_layers, a->top_k, b->n_layers,
+                       b->top_k);
+    return RL_OK;
 }
 
 /*
@@ -178,8 +176,7 @@ enum rl_status rl_routes_compare(const struct rl_batch *batch, const struct rl_r
                                  double *per_layer, double *per_token, struct rl_route_agreement *out, struct rl_workspace *ws,
                                  struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"routes a", a}, {"routes b", b}, {"out", out}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"batch", batch}, {"routes a", a}, {"routes b", b}, {"out", out}));
     size_t places = 0;
     struct rl_grid grid;
     enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
@@ -222,29 +219,26 @@ static enum rl_status check_replayed(const struct rl_routes *used, const struct 
 enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_routes *used, const struct rl_routes *recorded,
                                   struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}, {"routes used", used}, {"routes recorded", recorded}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"batch", batch}, {"routes used", used}, {"routes recorded", recorded}));
     struct rl_grid grid;
-    enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
-    if (status == RL_OK)
-        status = check_pair(&grid, used, recorded, err);
-    for (size_t row = 0; status == RL_OK && row < grid.n_rows; row++)
-        for (size_t i = rl_row_at(&grid, row), t = 0; status == RL_OK && t < rl_row_length(&grid, row); t++)
+    RL_TRY(rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err));
+    RL_TRY(check_pair(&grid, used, recorded, err));
+    for (size_t row = 0; row < grid.n_rows; row++)
+        for (size_t i = rl_row_at(&grid, row), t = 0; t < rl_row_length(&grid, row); t++)
             if (rl_on(&grid, i + t))
-                status = check_replayed(used, recorded, row, t, i + t, err);
-    return status;
+                RL_TRY(check_replayed(used, recorded, row, t, i + t, err));
+    return RL_OK;
 }
 
 enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens, const size_t *source, size_t n_out, uint16_t *out,
                                struct rl_error *err)
 {
-    if (RL_NEED(err, {"routes", routes}) != RL_OK)
-        return RL_EINVAL;
-    enum rl_status status = check_shape("routes", routes, n_tokens, err);
-    if (status == RL_OK && n_out)
-        status = RL_NEED(err, {"source", source}, {"out", out});
+    RL_TRY(RL_NEED(err, {"routes", routes}));
+    RL_TRY(check_shape("routes", routes, n_tokens, err));
+    if (n_out)
+        RL_TRY(RL_NEED(err, {"source", source}, {"out", out}));
     size_t size = routes->n_layers * routes->top_k;
-    for (size_t i = 0; status == RL_OK && i < n_out; i++) {
+    for (size_t i = 0; i < n_out; i++) {
         if (source[i] == SIZE_MAX)
             /*
              * New tokens, such as padding, get RL_NO_EXPERT (0xffff), so that they do not look like
@@ -254,9 +248,9 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens, 
         else if (source[i] < n_tokens)
             memcpy(out + i * size, routes->experts + source[i] * size, size * sizeof *out);
         else
-            status = rl_fail(err, RL_EINVAL, "source[%zu] is %zu of %zu tokens", i, source[i], n_tokens);
+            return rl_fail(err, RL_EINVAL, "source[%zu] is %zu of %zu tokens", i, source[i], n_tokens);
     }
-    return status;
+    return RL_OK;
 }
 
 /*
@@ -267,8 +261,7 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens, 
 enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay, double *off_policiness,
                                 struct rl_error *err)
 {
-    if (RL_NEED(err, {"replay", replay}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"replay", replay}));
     if (!(mini_batch > 0 && mini_batch <= global_batch) || !isfinite(global_batch))
         return rl_fail(err, RL_EINVAL, "mini batch %g and global batch %g are invalid: use 0 < mini <= global", mini_batch,
                        global_batch);

@@ -35,16 +35,15 @@ static enum rl_status run_component(const struct rl_streaming *s, enum rl_compon
                                     struct rl_stream_sums *sums, struct rl_error *err)
 {
     size_t n = rl_row_length(&s->batch, sequence);
-    enum rl_status status = RL_OK;
-    for (size_t t = 0; status == RL_OK && t < n; t += RL_CHUNK) {
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
         const struct rl_stretch stretch = {sequence, t, n - t < RL_CHUNK ? n - t : RL_CHUNK};
         if (rl_stream_chunk(s, component, &stretch, sums))
             continue;
         if (component == RL_COMPONENT_RL)
             zero_gradient(s, &stretch);
-        status = rl_stream_tokens(s, component, &stretch, sums, err);
+        RL_TRY(rl_stream_tokens(s, component, &stretch, sums, err));
     }
-    return status;
+    return RL_OK;
 }
 
 /*
@@ -144,21 +143,20 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
      * have any number of sequences.
      */
     struct part parts[BLOCK];
-    enum rl_status status = RL_OK;
-    for (size_t first = 0; status == RL_OK && first < s->batch.n_rows; first += BLOCK) {
+    for (size_t first = 0; first < s->batch.n_rows; first += BLOCK) {
         size_t n = s->batch.n_rows - first < BLOCK ? s->batch.n_rows - first : BLOCK;
         run_block(s, first, n, parts);
-        for (size_t j = 0; status == RL_OK && j < n; j++) {
-            status = add_part(&parts[j], total, members, err);
+        for (size_t j = 0; j < n; j++) {
             /*
              * The sequence that failed is included, so that the caller's array is complete up to
              * that sequence.
              */
             if (metrics)
                 metrics[first + j] = parts[j].metrics;
+            RL_TRY(add_part(&parts[j], total, members, err));
         }
     }
-    return status == RL_OK ? check_scales(s->options, members, err) : status;
+    return check_scales(s->options, members, err);
 }
 
 /* Bounds are checked of the kind that reads them; an infinite one masks nothing. */
@@ -204,17 +202,12 @@ enum rl_status rl_batch_stream_loss(const struct rl_batch *batch, const struct r
 {
     struct rl_streaming s = {.streams = streams, .options = options, .gradient = d_trainer};
     struct rl_stream_result total = {0};
-    enum rl_status status = RL_NEED(err, {"result", result});
-    if (status == RL_OK)
-        status = check(streams, options, err);
-    if (status == RL_OK)
-        status = open_batch(&s.batch, batch, err);
-    if (status == RL_OK && s.batch.n_rows && s.batch.n_tokens)
-        status = RL_NEED(err, {"trainer_logprobs", streams->trainer});
-    if (status == RL_OK)
-        status = run_all(&s, metrics, &total, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(RL_NEED(err, {"result", result}));
+    RL_TRY(check(streams, options, err));
+    RL_TRY(open_batch(&s.batch, batch, err));
+    if (s.batch.n_rows && s.batch.n_tokens)
+        RL_TRY(RL_NEED(err, {"trainer_logprobs", streams->trainer}));
+    RL_TRY(run_all(&s, metrics, &total, err));
     /* The components are scaled at the end, so that those in the result add up to its loss. */
     total.rl /= options->rl_scale;
     total.ce /= options->ce_scale;
@@ -238,8 +231,7 @@ enum rl_status rl_stream_loss(const struct rl_sequences *sequences, const struct
                               const struct rl_stream_options *options, real *d_trainer, struct rl_stream_metrics *metrics,
                               struct rl_stream_result *result, struct rl_error *err)
 {
-    if (RL_NEED(err, {"sequences", sequences}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"sequences", sequences}));
     if (sequences->n && !sequences->start)
         return rl_fail(err, RL_EINVAL, "the starts of the sequences are missing");
     const struct rl_layout layout = layout_of(sequences);
@@ -264,11 +256,8 @@ enum rl_status rl_batch_stream_count(const struct rl_batch *batch, const struct 
                                      struct rl_stream_counts *counts, struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status = RL_NEED(err, {"streams", streams}, {"counts", counts});
-    if (status == RL_OK)
-        status = open_batch(&grid, batch, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(RL_NEED(err, {"streams", streams}, {"counts", counts}));
+    RL_TRY(open_batch(&grid, batch, err));
     *counts = (struct rl_stream_counts){0};
     for (size_t row = 0; row < grid.n_rows; row++)
         for (size_t i = rl_row_at(&grid, row), end = rl_row_end(&grid, row); i < end; i++)

@@ -100,11 +100,8 @@ static bool is_out(const struct rl_stream_options *o, double advantage, double d
 static enum rl_status rl_token(const struct place *at, double weight)
 {
     const struct rl_stream_options *o = at->s->options;
-    enum rl_status status = check_pair(at);
-    if (status == RL_OK)
-        status = check(at, "advantages", RL_STREAM_ADVANTAGES, at->s->streams->advantages);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check_pair(at));
+    RL_TRY(check(at, "advantages", RL_STREAM_ADVANTAGES, at->s->streams->advantages));
     double advantage = value_at(at, RL_STREAM_ADVANTAGES, at->s->streams->advantages);
     struct pair x = pair_at(at);
     bool out = is_out(o, advantage, x.difference);
@@ -119,9 +116,7 @@ static enum rl_status rl_token(const struct place *at, double weight)
 
 static enum rl_status ce_token(const struct place *at, double weight)
 {
-    enum rl_status status = check(at, "trainer_logprobs", RL_TRAINER, at->s->streams->trainer);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check(at, "trainer_logprobs", RL_TRAINER, at->s->streams->trainer));
     at->sums->loss -= weight * trainer_at(at);
     at->sums->other -= trainer_at(at);
     at->sums->n++;
@@ -136,11 +131,8 @@ static enum rl_status ce_token(const struct place *at, double weight)
 static enum rl_status ref_token(const struct place *at, double weight)
 {
     const real *ref = at->s->streams->ref;
-    enum rl_status status = check_pair(at);
-    if (status == RL_OK)
-        status = check(at, "ref_logprobs", RL_REF, ref);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check_pair(at));
+    RL_TRY(check(at, "ref_logprobs", RL_REF, ref));
     double gap = value_at(at, RL_REF, ref) - trainer_at(at);
     struct pair x = pair_at(at);
     bool out = x.difference < -RL_REF_MASK_LOW;
@@ -173,8 +165,7 @@ enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component 
                                 struct rl_stream_sums *sums, struct rl_error *err)
 {
     static enum rl_status (*const add[])(const struct place *, double) = {rl_token, ce_token, ref_token};
-    enum rl_status status = RL_OK;
-    for (size_t j = 0; status == RL_OK && j < stretch->n; j++) {
+    for (size_t j = 0; j < stretch->n; j++) {
         size_t token = stretch->from + j;
         const struct place at = {.s = s,
                                  .component = component,
@@ -184,9 +175,9 @@ enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component 
                                  .sums = sums,
                                  .err = err};
         double weight = 0;
-        status = weigh(&at, &weight);
-        if (status == RL_OK && (weight < 0 || weight > 0))
-            status = add[component](&at, weight);
+        RL_TRY(weigh(&at, &weight));
+        if (weight < 0 || weight > 0)
+            RL_TRY(add[component](&at, weight));
     }
-    return status;
+    return RL_OK;
 }

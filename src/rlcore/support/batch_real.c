@@ -102,15 +102,15 @@ enum rl_status rl_grid_check_rewards(const struct rl_grid *grid, const real *rew
 enum rl_status rl_batch_check_rewards(const real *rewards, const struct rl_batch *batch, struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK && grid.n_rows && grid.n_tokens)
-        status = RL_NEED(err, {"token_level_rewards", rewards});
-    return status == RL_OK ? rl_grid_check_rewards(&grid, rewards, err) : status;
+    RL_TRY(rl_grid_of(&grid, batch, RL_NEEDS_MASK, err));
+    if (grid.n_rows && grid.n_tokens)
+        RL_TRY(RL_NEED(err, {"token_level_rewards", rewards}));
+    return rl_grid_check_rewards(&grid, rewards, err);
 }
 
 enum rl_status rl_batch_check_reals(const char *name, const real *values, const struct rl_batch *batch, struct rl_error *err)
 {
     struct rl_grid grid;
-    enum rl_status status = rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK, sizeof(real) == sizeof(float), err);
-    return status == RL_OK ? rl_grid_check_reals(name, &grid, 0, values, !grid.mask, err) : status;
+    RL_TRY(rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK, sizeof(real) == sizeof(float), err));
+    return rl_grid_check_reals(name, &grid, 0, values, !grid.mask, err);
 }

@@ -19,6 +19,14 @@
 enum rl_status rl_fail(struct rl_error *err, enum rl_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Return the status of a call that fails. The core allocates nothing, so there is never anything to release. */
+#define RL_TRY(call)                                                                                                             \
+    do {                                                                                                                         \
+        const enum rl_status tried_ = (call);                                                                                    \
+        if (tried_ != RL_OK)                                                                                                     \
+            return tried_;                                                                                                       \
+    } while (0)
+
 /* A required pointer and the name under which the caller knows it. */
 struct rl_needed {
     const char *name;

@@ -86,9 +86,7 @@ static enum rl_status weigh(enum rl_row_weights weights, const struct rl_agg *ag
     struct rl_agg used = *agg;
     if (weights == RL_WEIGHTS_SEQ_MEAN)
         used.mode = RL_AGG_SEQ_MEAN_TOKEN_MEAN;
-    enum rl_status status = check_agg(&used, totals, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check_agg(&used, totals, err));
     if (weights == RL_WEIGHTS_PER_ROW) {
         if (batch->n_rows == 0)
             return rl_fail(err, RL_EINVAL, "the loss is a mean over rows, and the batch has none");

@@ -62,8 +62,7 @@ void rl_turn_count_rows(const struct rl_grid *batch, size_t *start)
 enum rl_status rl_turn_starts(const struct rl_batch *batch, size_t *start, struct rl_error *err)
 {
     struct rl_grid grid;
-    if (RL_NEED(err, {"starts", start}) != RL_OK)
-        return RL_EINVAL;
+    RL_TRY(RL_NEED(err, {"starts", start}));
     enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_TURNS, true, err);
     if (status == RL_OK)
         rl_turn_count_rows(&grid, start);
