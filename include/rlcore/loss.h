@@ -136,18 +136,22 @@ struct rl_loss_result {
     uint64_t n_clamped; /* tokens whose log-ratio reached a fixed limit (20; 10 for mean log-ratios) */
 };
 
+/* The type of every policy loss, see above; the losses with suffix f have the second one. */
+typedef enum rl_status rl_policy_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                                      const struct rl_loss_options *options, double *d_log_prob, struct rl_loss_result *out,
+                                      struct rl_workspace *ws, struct rl_error *err);
+typedef enum rl_status rl_policy_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                       const struct rl_loss_options *options, float *d_log_prob, struct rl_loss_result *out,
+                                       struct rl_workspace *ws, struct rl_error *err);
+
 /*
  * PPO with dual clip; DAPO through clip_high > clip_low.
  *   r = exp(l20), L1 = -A r, L2 = -A clip(r, 1 - lo, 1 + hi), La = max(L1, L2),
  *   L = min(-A c, La) where A < 0, else La.
  * pg_clipfrac = mm([L2 > L1]), pg_clipfrac_lower = mm([La > -A c][A < 0]), ppo_kl = mm(-l20).
  */
-RL_API RL_NODISCARD enum rl_status rl_ppo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                               const struct rl_loss_options *options, double *d_log_prob,
-                                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                const struct rl_loss_options *options, float *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_ppo_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_ppo_lossf;
 
 /*
  * GSPO: one ratio per row, s = exp(min(mean of l over the row, 10)), straight-through to each token
@@ -155,24 +159,16 @@ RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch, co
  *   L = max(-A s, -A clip(s, 1 - lo, 1 + hi)). The paper's aggregation is seq-mean-token-mean.
  * pg_clipfrac = mm([second > first]), ppo_kl = mm(-l) without a limit.
  */
-RL_API RL_NODISCARD enum rl_status rl_gspo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options, double *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_gspo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options, float *d_log_prob,
-                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_gspo_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_gspo_lossf;
 
 /*
  * CISPO: the clipped ratio is a constant weight, so every token keeps a gradient.
  *   L = -clip(exp(l20), 1 - lo, 1 + hi) A log_prob, gradient through log_prob only.
  * pg_clipfrac = mm([clip changes the ratio]), ppo_kl = mm(-l20).
  */
-RL_API RL_NODISCARD enum rl_status rl_cispo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                 const struct rl_loss_options *options, double *d_log_prob,
-                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_cispo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                  const struct rl_loss_options *options, float *d_log_prob,
-                                                  struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_cispo_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_cispo_lossf;
 
 /*
  * DPPO (arXiv 2602.04879) as verl has it: c = clip_c bounds the ratio from above, and a token that has
@@ -183,29 +179,17 @@ RL_API RL_NODISCARD enum rl_status rl_cispo_lossf(const struct rl_batch *batch, 
  *       that direction.
  * pg_clipfrac = mm([not valid]), pg_clipfrac_lower = mm([ratio > c][valid]), ppo_kl = mm(-l20).
  */
-RL_API RL_NODISCARD enum rl_status rl_dppo_tv_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                   const struct rl_loss_options *options, double *d_log_prob,
-                                                   struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_dppo_tv_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                    const struct rl_loss_options *options, float *d_log_prob,
-                                                    struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_dppo_kl_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                   const struct rl_loss_options *options, double *d_log_prob,
-                                                   struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_dppo_kl_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                    const struct rl_loss_options *options, float *d_log_prob,
-                                                    struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_dppo_tv_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_dppo_tv_lossf;
+RL_API RL_NODISCARD rl_policy_loss rl_dppo_kl_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_dppo_kl_lossf;
 
 /*
  * DRO (arXiv 2405.19107) as verl has it since 0.9.1: L = -A log_prob + dro_beta / 2 l^2, l without a limit.
  * ppo_kl = mm(-l); no clip.
  */
-RL_API RL_NODISCARD enum rl_status rl_dro_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                               const struct rl_loss_options *options, double *d_log_prob,
-                                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_dro_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                const struct rl_loss_options *options, float *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_dro_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_dro_lossf;
 
 /*
  * VESPO (arXiv 2602.10693) as TRL has it: with the ratio of the row w = exp(sum of l20, plus the sum of
@@ -214,43 +198,27 @@ RL_API RL_NODISCARD enum rl_status rl_dro_lossf(const struct rl_batch *batch, co
  * Here the weights are ratios of the old policy to the sampler and multiply nothing. ppo_kl = mm(-l20).
  * LUSPO (arXiv 2602.05261) is rl_gspo_loss with RL_AGG_SEQ_MEAN_TOKEN_SUM.
  */
-RL_API RL_NODISCARD enum rl_status rl_vespo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                 const struct rl_loss_options *options, double *d_log_prob,
-                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_vespo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                  const struct rl_loss_options *options, float *d_log_prob,
-                                                  struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_vespo_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_vespo_lossf;
 
 /*
  * SAPO: a soft gate in place of the clip.
  *   tau = tau_pos where A > 0, else tau_neg; L = -A sigmoid(tau (exp(l20) - 1)) 4 / tau.
  * Always seq-mean-token-mean: agg.mode is ignored. Clip fractions are 0, ppo_kl = mm(-l20).
  */
-RL_API RL_NODISCARD enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                const struct rl_loss_options *options, double *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_sapo_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                 const struct rl_loss_options *options, float *d_log_prob,
-                                                 struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_sapo_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_sapo_lossf;
 
 /* GPG: L = -A log_prob. ppo_kl and the ratio statistics are 0 without old_log_prob. */
-RL_API RL_NODISCARD enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                               const struct rl_loss_options *options, double *d_log_prob,
-                                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_gpg_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                const struct rl_loss_options *options, float *d_log_prob,
-                                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_gpg_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_gpg_lossf;
 
 /*
  * REINFORCE: L = -A log_prob, times the weights if there are any. ppo_kl = mm(old_log_prob -
  * log_prob), without a limit.
  */
-RL_API RL_NODISCARD enum rl_status rl_reinforce_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                     const struct rl_loss_options *options, double *d_log_prob,
-                                                     struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_reinforce_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                      const struct rl_loss_options *options, float *d_log_prob,
-                                                      struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_reinforce_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_reinforce_lossf;
 
 /*
  * GMPO, the geometric mean of token ratios; the clip acts on the log-ratio.
@@ -260,12 +228,8 @@ RL_API RL_NODISCARD enum rl_status rl_reinforce_lossf(const struct rl_batch *bat
  *   W_i = exp(sum(m log(w + 1e-10)) / (n_i + 1e-8)), 1 without weights. agg is ignored.
  * pg_clipfrac = mm([l != lc][A > 0]), pg_clipfrac_lower = mm([l != lc][A < 0]), ppo_kl = mm(-l).
  */
-RL_API RL_NODISCARD enum rl_status rl_geo_mean_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                                    const struct rl_loss_options *options, double *d_log_prob,
-                                                    struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_geo_mean_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                                     const struct rl_loss_options *options, float *d_log_prob,
-                                                     struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD rl_policy_loss rl_geo_mean_loss;
+RL_API RL_NODISCARD rl_policy_lossf rl_geo_mean_lossf;
 
 /* Estimators of KL(current || reference) per token, with x = log_prob - ref_log_prob. */
 enum rl_kl {

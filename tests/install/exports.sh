@@ -5,11 +5,11 @@
 
 [ "$INSTRUMENTED" = no ] || skip "instrumentation adds symbols of its own"
 
-# The name before the first parenthesis of every declaration marked by MARK.
+# The name before the first parenthesis or semicolon of every declaration marked by MARK.
 declared()
 {
     cat "$SOURCE"/include/"$1"/*.h | tr '\n' ' ' | sed "s/$2/\n&/g" |
-        sed -n "s/^$2 [^(]*[ *]\($3[a-z0-9_]*\)(.*/\1/p" | sort -u
+        sed -n "s/^$2 [^(;]*[ *]\($3[a-z0-9_]*\)[(;].*/\1/p" | sort -u
 }
 
 # Names that C cannot spell are the compiler's own (clang's lock of an OpenMP critical section).

@@ -47,7 +47,7 @@ complain "missing from the table" "$(comm -23 "$scratch/double" "$scratch/names"
 # The other names are structs or functions of another library: a public header must declare both names.
 for name in $(comm -13 "$scratch/double" "$scratch/names"); do
     for one in "$name" "${name}f"; do
-        grep -qE "(struct $one \{|(^|[ *])$one\()" "$(dirname "$0")"/../../include/rlcore/*.h ||
+        grep -qE "(struct $one \{|(^|[ *])$one[(;])" "$(dirname "$0")"/../../include/rlcore/*.h ||
             complain "in the table, but nowhere declared" "$one"
     done
 done

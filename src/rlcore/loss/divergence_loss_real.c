@@ -52,12 +52,12 @@ static RL_INLINE void dppo_kl(struct rl_token_chunk *at, const struct rl_loss_op
 
 HOT(struct rl_row_sums, dppo_tv_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
-    return rl_token_row(call, row, row_weight, true, dppo_tv);
+    return rl_token_row(call, row, row_weight, true, false, dppo_tv);
 }
 
 HOT(struct rl_row_sums, dppo_kl_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
-    return rl_token_row(call, row, row_weight, true, dppo_kl);
+    return rl_token_row(call, row, row_weight, true, false, dppo_kl);
 }
 
 /* The penalty pulls the log-prob back towards the old one, so no ratio and no clip are needed. */
@@ -77,7 +77,7 @@ static RL_INLINE void dro(struct rl_token_chunk *at, const struct rl_loss_option
 
 HOT(struct rl_row_sums, dro_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
-    struct rl_row_sums sums = rl_token_row(call, row, row_weight, false, dro);
+    struct rl_row_sums sums = rl_token_row(call, row, row_weight, false, false, dro);
     sums.clamped = 0; /* the limit of the ratio, which is only reported, cuts nothing */
     return sums;
 }
@@ -137,21 +137,9 @@ static struct rl_row_sums vespo_row(const struct rl_loss_call *call, size_t row,
     return sums;
 }
 
-enum rl_status rl_dppo_tv_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                               const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
-                               struct rl_workspace *ws, struct rl_error *err)
-{
-    const struct rl_loss_rule rule = {.row = dppo_tv_row, .weights = RL_WEIGHTS_AGG, .unclipped = "dppo_tv"};
-    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
-}
+RL_POLICY_LOSS(rl_dppo_tv_loss, .row = dppo_tv_row, .weights = RL_WEIGHTS_AGG, .unclipped = "dppo_tv")
 
-enum rl_status rl_dppo_kl_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                               const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
-                               struct rl_workspace *ws, struct rl_error *err)
-{
-    const struct rl_loss_rule rule = {.row = dppo_kl_row, .weights = RL_WEIGHTS_AGG, .unclipped = "dppo_kl"};
-    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
-}
+RL_POLICY_LOSS(rl_dppo_kl_loss, .row = dppo_kl_row, .weights = RL_WEIGHTS_AGG, .unclipped = "dppo_kl")
 
 enum rl_status rl_dro_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
                            real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)

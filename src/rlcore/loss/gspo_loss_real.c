@@ -23,9 +23,4 @@ HOT(struct rl_row_sums, gspo_row, (const struct rl_loss_call *call, size_t row, 
 }
 
 /* The paper's objective is seq-mean-token-mean. Trainers offer the other modes too, verl since 0.9.1. */
-enum rl_status rl_gspo_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
-                            real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
-{
-    const struct rl_loss_rule rule = {.row = gspo_row, .weights = RL_WEIGHTS_AGG};
-    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
-}
+RL_POLICY_LOSS(rl_gspo_loss, .row = gspo_row, .weights = RL_WEIGHTS_AGG)

@@ -215,11 +215,11 @@ static enum rl_status check_and_run(struct token_kl k, const struct rl_batch *ba
     unsigned needs = batch && batch->mask ? RL_NEEDS_MASK : RL_NEEDS_NO_MASK;
     if ((unsigned)k.kind > RL_KL_K3)
         return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)k.kind);
-    enum rl_status status = needs == RL_NEEDS_MASK ? rl_grid_of(&k.batch, batch, needs, err)
-                                                   : rl_grid_view(&k.batch, batch, needs, sizeof(real) == 4, err);
-    if (status == RL_OK && k.batch.n_rows && k.batch.n_tokens)
-        status = RL_NEED(err, {"log_prob", k.log_prob}, {"ref_log_prob", k.ref_log_prob}, {"kl", k.kl});
-    return status == RL_OK ? run_tokens(&k, err) : status;
+    RL_TRY(needs == RL_NEEDS_MASK ? rl_grid_of(&k.batch, batch, needs, err)
+                                  : rl_grid_view(&k.batch, batch, needs, sizeof(real) == 4, err));
+    if (k.batch.n_rows && k.batch.n_tokens)
+        RL_TRY(RL_NEED(err, {"log_prob", k.log_prob}, {"ref_log_prob", k.ref_log_prob}, {"kl", k.kl}));
+    return run_tokens(&k, err);
 }
 
 enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind, bool straight_through, const real *log_prob,

@@ -42,6 +42,15 @@ enum rl_status rl_loss_run(const struct rl_loss_rule *rule, const struct rl_batc
                            const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
                            struct rl_workspace *ws, struct rl_error *err);
 
+/* Defines a public loss that has only a rule. What follows the name are members of the rule. */
+#define RL_POLICY_LOSS(name, ...)                                                                                                \
+    enum rl_status name(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,     \
+                        real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)             \
+    {                                                                                                                            \
+        const struct rl_loss_rule rule = {__VA_ARGS__};                                                                          \
+        return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);                                                 \
+    }
+
 /* Check options and required arrays, read the batch into call->batch, and prepare the rows. */
 enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *batch, struct rl_rows *rows,
                              struct rl_workspace *ws, struct rl_error *err);

@@ -44,40 +44,25 @@ enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *b
 {
     if (!batch || !call->in || !call->options || !call->out)
         return rl_fail(err, RL_EINVAL, "batch, loss input, options or result are missing");
-    enum rl_status status = check_options(call->options, err);
-    if (status == RL_OK)
-        status = rl_grid_of(&call->batch, batch, call->needs, err);
-    if (status == RL_OK)
-        status = check_arrays(call, err);
-    if (status != RL_OK)
-        return status;
+    RL_TRY(check_options(call->options, err));
+    RL_TRY(rl_grid_of(&call->batch, batch, call->needs, err));
+    RL_TRY(check_arrays(call, err));
     return rl_rows_begin(rows, &call->batch, call->weights, &call->options->agg, ws, err);
 }
 
 /*
- * With a negative scale the lower end of the clip range would be above the upper one, and the
- * result would depend on which end is tested last.
+ * Weights and clip scales must not be negative. With a negative scale the lower end of the clip range would be above the upper one,
+ * and the result would depend on which end is tested last.
  */
-static enum rl_status explain_scale(const struct rl_loss_call *call, struct rl_error *err)
+static enum rl_status explain_sign(const struct rl_loss_call *call, const char *name, unsigned k, const real *values,
+                                   const char *wrong, struct rl_error *err)
 {
     const struct rl_grid *batch = &call->batch;
-    for (size_t row = 0; row < batch->n_rows; row++)
+    for (size_t row = 0; row < batch->n_rows && values; row++)
         for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
-            double scale = (double)rl_real_at(batch, RL_CLIP_SCALE, call->in->clip_scale, i + t);
-            if (rl_on(batch, i + t) && !(scale >= 0 && isfinite(scale)))
-                return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite", row, t, scale);
-        }
-    return RL_OK;
-}
-
-static enum rl_status explain_weights(const struct rl_loss_call *call, struct rl_error *err)
-{
-    const struct rl_grid *batch = &call->batch;
-    for (size_t row = 0; row < batch->n_rows; row++)
-        for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
-            double w = (double)rl_real_at(batch, RL_WEIGHTS, call->in->weights, i + t);
-            if (rl_on(batch, i + t) && w < 0)
-                return rl_fail(err, RL_EVALUE, "weights[%zu][%zu] is %g, negative", row, t, w);
+            double value = (double)rl_real_at(batch, k, values, i + t);
+            if (rl_on(batch, i + t) && !(value >= 0 && isfinite(value)))
+                return rl_fail(err, RL_EVALUE, "%s[%zu][%zu] is %g, %s", name, row, t, value, wrong);
         }
     return RL_OK;
 }
@@ -97,13 +82,11 @@ enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error 
                   [RL_ADVANTAGES] = {"advantages", in->advantages},
                   [RL_WEIGHTS] = {"weights", in->weights},
                   [RL_ENTROPY] = {"entropy", in->entropy}};
-    enum rl_status status = RL_OK;
-    for (unsigned k = 0; status == RL_OK && k < sizeof arrays / sizeof *arrays; k++)
+    for (unsigned k = 0; k < sizeof arrays / sizeof *arrays; k++)
         if (arrays[k].values)
-            status = rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false, err);
-    if (status == RL_OK && in->weights)
-        status = explain_weights(call, err);
-    return status == RL_OK && in->clip_scale ? explain_scale(call, err) : status;
+            RL_TRY(rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false, err));
+    RL_TRY(explain_sign(call, "weights", RL_WEIGHTS, in->weights, "negative", err));
+    return explain_sign(call, "clip_scale", RL_CLIP_SCALE, in->clip_scale, "negative or not finite", err);
 }
 
 enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *more, struct rl_error *err)
@@ -155,10 +138,10 @@ void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_
 enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows, struct rl_error *err)
 {
     const struct rl_row_sums total = rl_rows_total(rows);
-    enum rl_status status = total.poisoned ? rl_loss_explain(call, err) : RL_OK;
-    if (status == RL_OK && total.poisoned)
-        status = rl_loss_overwritten(call, NULL, err);
-    return status == RL_OK ? rl_loss_result_set(call->out, &total, rows->n_tokens, err) : status;
+    RL_TRY(total.poisoned ? rl_loss_explain(call, err) : RL_OK);
+    if (total.poisoned)
+        RL_TRY(rl_loss_overwritten(call, NULL, err));
+    return rl_loss_result_set(call->out, &total, rows->n_tokens, err);
 }
 
 static struct rl_row_sums with_entropy(const struct rl_loss_call *call, size_t row, rl_loss_row *run_row, real row_weight)

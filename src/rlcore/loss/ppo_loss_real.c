@@ -42,12 +42,7 @@ static RL_INLINE void ppo(struct rl_token_chunk *at, const struct rl_loss_option
 
 HOT(struct rl_row_sums, ppo_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
-    return rl_token_row(call, row, row_weight, true, ppo);
+    return rl_token_row(call, row, row_weight, true, true, ppo);
 }
 
-enum rl_status rl_ppo_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
-                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
-{
-    const struct rl_loss_rule rule = {.row = ppo_row, .weights = RL_WEIGHTS_AGG};
-    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
-}
+RL_POLICY_LOSS(rl_ppo_loss, .row = ppo_row, .weights = RL_WEIGHTS_AGG)

@@ -26,7 +26,7 @@ static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_
 
 HOT(struct rl_row_sums, reinforce_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
-    struct rl_row_sums sums = rl_token_row(call, row, row_weight, false, reinforce);
+    struct rl_row_sums sums = rl_token_row(call, row, row_weight, false, false, reinforce);
     sums.clamped = 0;
     if (!call->in->old_log_prob) {
         sums.ratio_min = INFINITY;
@@ -35,17 +35,6 @@ HOT(struct rl_row_sums, reinforce_row, (const struct rl_loss_call *call, size_t 
     return sums;
 }
 
-enum rl_status rl_reinforce_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
-                                 const struct rl_loss_options *options, real *d_log_prob, struct rl_loss_result *out,
-                                 struct rl_workspace *ws, struct rl_error *err)
-{
-    const struct rl_loss_rule rule = {.row = reinforce_row, .weights = RL_WEIGHTS_AGG, .unclipped = "reinforce"};
-    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
-}
+RL_POLICY_LOSS(rl_reinforce_loss, .row = reinforce_row, .weights = RL_WEIGHTS_AGG, .unclipped = "reinforce")
 
-enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
-                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
-{
-    const struct rl_loss_rule rule = {.row = reinforce_row, .weights = RL_WEIGHTS_AGG, .old_optional = true, .unclipped = "gpg"};
-    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
-}
+RL_POLICY_LOSS(rl_gpg_loss, .row = reinforce_row, .weights = RL_WEIGHTS_AGG, .old_optional = true, .unclipped = "gpg")

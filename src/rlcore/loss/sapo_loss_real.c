@@ -46,12 +46,7 @@ static RL_INLINE void sapo(struct rl_token_chunk *at, const struct rl_loss_optio
 
 HOT(struct rl_row_sums, sapo_row, (const struct rl_loss_call *call, size_t row, real row_weight), (call, row, row_weight))
 {
-    return rl_token_row(call, row, row_weight, true, sapo);
+    return rl_token_row(call, row, row_weight, true, false, sapo);
 }
 
-enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_input *in, const struct rl_loss_options *options,
-                            real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
-{
-    const struct rl_loss_rule rule = {.row = sapo_row, .weights = RL_WEIGHTS_SEQ_MEAN, .unclipped = "sapo"};
-    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
-}
+RL_POLICY_LOSS(rl_sapo_loss, .row = sapo_row, .weights = RL_WEIGHTS_SEQ_MEAN, .unclipped = "sapo")

@@ -167,11 +167,11 @@ static RL_INLINE void rl_token_chunk_run(struct rl_token_chunk *at, const struct
 }
 
 /*
- * One row of a loss. limited_kl: ppo_kl is computed from the limited log-ratios. The extreme ratios
- * are computed from the extreme log-ratios at the end.
+ * One row of a loss. limited_kl: ppo_kl is computed from the limited log-ratios. clips: the loss has a clip range; for the others,
+ * which refuse clip scales, no code for these is compiled. The extreme ratios are computed from the extreme log-ratios at the end.
  */
 static RL_INLINE struct rl_row_sums rl_token_row(const struct rl_loss_call *call, size_t row, real row_weight, bool limited_kl,
-                                                 rl_token_formula *formula)
+                                                 bool clips, rl_token_formula *formula)
 {
     struct rl_row_sums sums = rl_row_sums_empty();
     struct rl_token_chunk at;
@@ -179,11 +179,11 @@ static RL_INLINE struct rl_row_sums rl_token_row(const struct rl_loss_call *call
         size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
         rl_token_chunk_at(&at, call, i, n);
         rl_token_chunk_ratios(&at, limited_kl, &sums);
-        if (call->in->weights && call->in->clip_scale)
+        if (call->in->weights && clips && call->in->clip_scale)
             rl_token_chunk_run(&at, call, i, n, row_weight, true, true, formula, &sums);
         else if (call->in->weights)
             rl_token_chunk_run(&at, call, i, n, row_weight, true, false, formula, &sums);
-        else if (call->in->clip_scale)
+        else if (clips && call->in->clip_scale)
             rl_token_chunk_run(&at, call, i, n, row_weight, false, true, formula, &sums);
         else
             rl_token_chunk_run(&at, call, i, n, row_weight, false, false, formula, &sums);

@@ -61,10 +61,9 @@ HOT(struct rl_row_sums, value_row, (const struct value_call *call, size_t row, r
 static enum rl_status explain(const struct value_call *call, struct rl_error *err)
 {
     const struct rl_grid *batch = &call->batch;
-    enum rl_status status = rl_grid_check_reals("vpreds", batch, VPREDS, call->vpreds, false, err);
-    if (status == RL_OK)
-        status = rl_grid_check_reals("values", batch, VALUES, call->values, false, err);
-    return status == RL_OK ? rl_grid_check_reals("returns", batch, RETURNS, call->returns, false, err) : status;
+    RL_TRY(rl_grid_check_reals("vpreds", batch, VPREDS, call->vpreds, false, err));
+    RL_TRY(rl_grid_check_reals("values", batch, VALUES, call->values, false, err));
+    return rl_grid_check_reals("returns", batch, RETURNS, call->returns, false, err);
 }
 
 /* A clip range of 0 is allowed: it keeps the value at the old one, which is a legitimate use. */

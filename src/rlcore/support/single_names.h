@@ -1,6 +1,6 @@
 /*
  * single_names.h: the names that the compilation for float changes. A file *_real.c writes
- * rl_ppo_loss, as its callers do; compiled with RL_SINGLE it defines and calls rl_ppo_lossf. Static
+ * rl_ppo_loss, as its callers do (here and in src/rlcase); compiled with RL_SINGLE it defines and calls rl_ppo_lossf. Static
  * functions and private structs need no second name.
  *
  * The public headers are included first: they declare both names of a pair, and must be read before
@@ -28,6 +28,7 @@
 #define rl_compose_input rl_compose_inputf
 #define rl_compose_output rl_compose_outputf
 #define rl_loss_input rl_loss_inputf
+#define rl_policy_loss rl_policy_lossf
 #define rl_streams rl_streamsf
 #define rl_token_baseline_input rl_token_baseline_inputf
 
