@@ -48,7 +48,8 @@ src/store                  -                           include/lineage src/store
 src/hot                    *                           include/rlcore
 
 # The training core: topics beside each other, over what they share.
-src/rlcore/support         *                           include/rlcore src/hot
+src/rlcore/support/single_names.h   *                  include/rlcore
+src/rlcore/support         *                           include/rlcore src/rlcore/support/single_names.h src/hot
 src/rlcore/loss            loss_internal.h segment.h   include/rlcore src/rlcore/support
 src/rlcore/correction      correction_internal.h       include/rlcore src/rlcore/support
 src/rlcore/routing         routing_internal.h          include/rlcore src/rlcore/support
@@ -66,8 +67,8 @@ src/rlcore/passk           -                           include/rlcore src/rlcore
 src/rlcore/process         -                           include/rlcore src/rlcore/support
 src/rlcore/stream          -                           include/rlcore src/rlcore/support
 
-# Kernels by name: adapters over the core's public headers.
-src/rlcase                 -                           include/rlcase include/rlcore
+# Kernels by name: adapters over the core's public headers, and the names of its functions for float.
+src/rlcase                 -                           include/rlcase include/rlcore src/rlcore/support/single_names.h
 
 # The trainer: environments and a policy, rollouts of it, learning from them, credit for them, a run.
 src/trainer/support        *                           include/trainer include/rlcore

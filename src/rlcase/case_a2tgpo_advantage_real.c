@@ -17,7 +17,8 @@ void case_turn_spread(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t), .turn = case_ids(call, "turn_id", &b, &t)};
-    struct case_ragged values = case_ragged_read(call, "turn_values", &b);
+    size_t *given = NULL;
+    const double *values = case_ragged(call, "turn_values", RL_CASE_FLOAT64, &b, &given);
     double fill = case_number_or(call, "fill", 0);
     size_t *start = case_alloc(call, b.n + 1, sizeof *start);
     real *out = case_alloc(call, b.n * t.n, sizeof *out);
@@ -26,10 +27,9 @@ void case_turn_spread(struct case_call *call)
     CASE_RUN(call, rl_turn_starts(&batch, start, &call->err));
     if (call->failed)
         return;
-    check_counts(call, start, values.start, b.n);
-    CASE_RUN(call, rl_turn_spread(&batch, start, values.values, fill, out, &call->err));
-    if (!call->failed)
-        case_put_reals(call, "token_values", out, b.n, t.n);
+    check_counts(call, start, given, b.n);
+    CASE_RUN(call, rl_turn_spread(&batch, start, values, fill, out, &call->err));
+    case_put_reals(call, "token_values", out, b.n, t.n);
 }
 
 static struct rl_a2tgpo_options read_options(struct case_call *call)

@@ -19,13 +19,11 @@ void case_a2tgpo_turn_loss(struct case_call *call)
     const real *scale = case_reals_or_null(call, "ig_clip_scale", &b, &t);
     real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     real *turn_ratio = case_alloc_batch(call, b.n, t.n, sizeof *turn_ratio);
-    struct rl_loss_result out;
+    struct rl_loss_result out = {0};
     const struct rl_batch *laid =
         CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob, in.advantages, NULL, NULL, scale);
     CASE_RUN(call, rl_a2tgpo_turn_loss(laid, &in, dynamic ? scale : NULL, &options, d_log_prob, turn_ratio, &out, &call->ws,
                                        &call->err));
-    if (call->failed)
-        return;
     case_put_number(call, "loss", out.loss);
     case_put_number(call, "pg_clipfrac", out.pg_clipfrac);
     case_put_number(call, "pg_clipfrac_lower", out.pg_clipfrac_lower);

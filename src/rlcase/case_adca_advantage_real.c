@@ -12,16 +12,15 @@ void case_adca_steps(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
     const int32_t *step_id = case_ids(call, "step_ids", &b, &t);
-    struct case_ragged rewards = case_ragged_read(call, "step_rewards", &b);
+    size_t *start = NULL;
+    const double *rewards = case_ragged(call, "step_rewards", RL_CASE_FLOAT64, &b, &start);
     if (call->failed)
         return;
-    double *sums = case_alloc(call, rewards.start[b.n], sizeof *sums);
+    double *sums = case_alloc(call, start[b.n], sizeof *sums);
     real *advantages = case_alloc(call, b.n * t.n, sizeof *advantages);
-    CASE_RUN(call, rl_adca_suffix_sums(b.n, rewards.start, rewards.values, sums, &call->err));
-    CASE_RUN(call, rl_adca_spread(b.n, t.n, step_id, rewards.start, sums, advantages, &call->err));
-    if (call->failed)
-        return;
-    case_ragged_put(call, "step_advantages", sums, rewards.start, b.n);
+    CASE_RUN(call, rl_adca_suffix_sums(b.n, start, rewards, sums, &call->err));
+    CASE_RUN(call, rl_adca_spread(b.n, t.n, step_id, start, sums, advantages, &call->err));
+    case_put_ragged(call, "step_advantages", RL_CASE_FLOAT64, sums, start, b.n);
     case_put_reals(call, "advantages", advantages, b.n, t.n);
 }
 
@@ -130,7 +129,7 @@ void case_adca_advantage(struct case_call *call)
         return;
     case_put_reals(call, "advantages", advantages, in.n_rows, in.n_tokens);
     case_put_numbers(call, "orm_scores", out.outcomes, in.n_rows);
-    case_ragged_put(call, "step_rewards", out.step_rewards, in.start, in.n_rows);
-    case_ragged_put(call, "step_advantages", out.step_advantages, in.start, in.n_rows);
+    case_put_ragged(call, "step_rewards", RL_CASE_FLOAT64, out.step_rewards, in.start, in.n_rows);
+    case_put_ragged(call, "step_advantages", RL_CASE_FLOAT64, out.step_advantages, in.start, in.n_rows);
     (options.scheme == RL_ADCA_DECOUPLE ? put_decouple : put_allocation)(call, &metrics);
 }

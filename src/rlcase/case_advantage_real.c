@@ -35,8 +35,7 @@ void case_process_advantage(struct case_call *call)
     real *advantages = case_alloc_batch(call, b.n, t.n, sizeof *advantages);
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, rewards);
     CASE_RUN(call, rl_process_advantage(laid, event, rewards, advantages, &call->ws, &call->err));
-    if (!call->failed)
-        case_put_reals(call, "advantages", advantages, b.n, t.n);
+    case_put_reals(call, "advantages", advantages, b.n, t.n);
 }
 
 /* The input may be the caller's own memory, so a copy of it is whitened. */
@@ -54,8 +53,7 @@ void case_whiten(struct case_call *call)
     if (in) /* an empty batch has none */
         memcpy(out, in, b.n * t.n * sizeof *out);
     CASE_RUN(call, rl_whiten(&batch, masked, out, &call->ws, &call->err));
-    if (!call->failed)
-        case_put_reals(call, "advantages", out, b.n, t.n);
+    case_put_reals(call, "advantages", out, b.n, t.n);
 }
 
 struct problem {
@@ -102,7 +100,7 @@ static enum rl_status reinforce(struct problem *p)
 
 static enum rl_status remax(struct problem *p)
 {
-    const real *baselines = case_real_list(p->call, "reward_baselines", &p->b);
+    const real *baselines = case_list(p->call, "reward_baselines", OWN_TYPE, &p->b);
     if (p->call->failed)
         return RL_EINVAL;
     return rl_remax(laid(p, NULL), p->rewards, baselines, p->advantages, p->returns, &p->call->err);

@@ -17,8 +17,6 @@ void case_agg_loss(struct case_call *call)
     double loss = 0;
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, losses);
     CASE_RUN(call, rl_agg_loss(laid, &agg, losses, d_losses, &loss, &call->ws, &call->err));
-    if (call->failed)
-        return;
     case_put_number(call, "loss", loss);
     case_put_reals(call, "d_loss_mat", d_losses, b.n, t.n);
 }

@@ -72,10 +72,10 @@ static void read_needs(struct case_call *call, struct rows_case *c, struct case_
 {
     unsigned needs = c->algorithm->needs;
     if (needs & RL_NEED_GAINS) {
-        struct case_ragged gains = case_ragged_read(call, "turn_values", b);
+        size_t *start = NULL;
+        c->in.gain = case_ragged(call, "turn_values", RL_CASE_FLOAT64, b, &start);
         if (!call->failed)
-            check_turns(call, "turn_values", c->in.turn_start, gains.start, b->n);
-        c->in.gain = gains.values;
+            check_turns(call, "turn_values", c->in.turn_start, start, b->n);
     }
     if (needs & RL_NEED_JUDGE) {
         const size_t *start = NULL;
@@ -131,8 +131,6 @@ void case_algorithm_rows(struct case_call *call)
         read_rows(call, &c);
     CASE_RUN(call, rl_algorithm_rows(c.algorithm, &c.in, &c.options, c.rewards, c.advantages, c.clip_scale, &stats, &call->ws,
                                      &call->err));
-    if (call->failed)
-        return;
     case_put_reals(call, "advantages", c.advantages, c.b, c.t);
     case_put_reals(call, "token_level_rewards", c.rewards, c.b, c.t);
     case_put_reals(call, "ig_clip_scale", c.clip_scale, c.b, c.t);

@@ -1,5 +1,5 @@
 /*
- * case_array.c: inputs and results that are arrays in memory.
+ * case_array.c: inputs and results that are arrays, as JSON lists or in memory.
  *
  * An array of the right type is used in place: batches have megabytes, and a copy would cost as
  * much as most kernels. Everything else is converted into memory of the call, value by value, with
@@ -305,6 +305,157 @@ void *case_array_as(struct case_call *call, const struct rl_case_array *array, e
     return elements(call, array, type, one_row(n), false);
 }
 
+static void *ragged_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
+{
+    if (is_ragged(array))
+        return elements(call, array, type, one_row(array->shape[0]), false);
+    case_fail(call, "inputs.%s is not ragged: its rows must begin at 0, ascend, and end at its length", array->name);
+    return NULL;
+}
+
+/* ---- JSON lists ---- */
+
+/* Lists that are masks may have booleans, and so may weights, which often are masks; true among other numbers is a mistake. */
+static bool may_be_flags(const char *name)
+{
+    static const char *const names[] = {"step_flags", "loss_mask", "rl_weights", "ce_weights", "ref_kl_weights"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Ranges are checked here, because a C cast would turn a large id into a valid one. */
+bool case_store(const json_t *item, enum rl_case_type type, bool flags, void *out, size_t i)
+{
+    bool flag = json_is_boolean(item) && (flags || type == RL_CASE_UINT8);
+    double value = flag ? json_is_true(item) : json_number_value(item);
+    int64_t whole = json_is_true(item);
+    if (type == RL_CASE_FLOAT64)
+        ((double *)out)[i] = value;
+    else if (type == RL_CASE_FLOAT32)
+        ((float *)out)[i] = (float)value;
+    if (type == RL_CASE_FLOAT64 || type == RL_CASE_FLOAT32)
+        return flag || json_is_number(item);
+    if (!flag && !case_as_integer(item, &whole))
+        return false;
+    if (type == RL_CASE_UINT8)
+        ((uint8_t *)out)[i] = (uint8_t)whole;
+    else if (type == RL_CASE_INT32)
+        ((int32_t *)out)[i] = (int32_t)whole;
+    else
+        ((int64_t *)out)[i] = whole;
+    return type == RL_CASE_INT64 || (type == RL_CASE_UINT8 ? whole >= 0 && whole <= 1 : whole >= INT32_MIN && whole <= INT32_MAX);
+}
+
+const char *case_why_not(enum rl_case_type type, double value)
+{
+    return reason(RL_CASE_FLOAT64, type, value);
+}
+
+/* Stores a list from element `at` on. row is its index, or NO_ROW for a list that is not in another one. */
+enum { NO_ROW = -1 };
+static void store_list(struct case_call *call, const char *name, int64_t row, const json_t *list, enum rl_case_type type,
+                       void *out, size_t at)
+{
+    const bool flags = may_be_flags(name);
+    for (size_t j = 0; j < json_array_size(list); j++) {
+        const json_t *item = json_array_get(list, j);
+        if (case_store(item, type, flags, out, at + j))
+            continue;
+        const char *why = case_why_not(type, json_number_value(item)), *or = flags ? " or boolean" : "";
+        if (row == NO_ROW)
+            case_fail(call, "inputs.%s[%zu] %s%s", name, j, why, or);
+        else
+            case_fail(call, "inputs.%s[%lld][%zu] %s%s", name, (long long)row, j, why, or);
+    }
+}
+
+static const json_t *list_of(struct case_call *call, const char *name, struct case_dim *n)
+{
+    const json_t *value = case_required(call, name);
+    if (value && !json_is_array(value))
+        case_fail(call, "inputs.%s is not a list", name);
+    return json_is_array(value) && case_agree(call, name, "entries", json_array_size(value), n) ? value : NULL;
+}
+
+static const json_t *row_of(struct case_call *call, const char *name, const json_t *rows, size_t i)
+{
+    const json_t *row = json_array_get(rows, i);
+    if (!json_is_array(row))
+        case_fail(call, "inputs.%s[%zu] is not a list", name, i);
+    return json_is_array(row) ? row : NULL;
+}
+
+void *case_list(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *n)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    if (given)
+        return case_array_as(call, given, type, 1, (struct case_dim *const[]){n});
+    const json_t *list = list_of(call, name, n);
+    void *out = list ? case_alloc(call, n->n, size_of(type)) : NULL;
+    if (out)
+        store_list(call, name, NO_ROW, list, type, out, 0);
+    return out;
+}
+
+/* Memory is allocated at the first row, when the width is known; without rows the result is NULL. */
+void *case_matrix(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *b, struct case_dim *t)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    if (given)
+        return case_array_as(call, given, type, 2, (struct case_dim *const[]){b, t});
+    const json_t *rows = list_of(call, name, b);
+    void *out = NULL;
+    if (rows && !case_padded(call, name))
+        return NULL;
+    for (size_t i = 0; rows && i < b->n; i++) {
+        const json_t *row = row_of(call, name, rows, i);
+        if (!row || !case_agree(call, name, "positions in a row", json_array_size(row), t) ||
+            (!out && !(out = case_alloc_batch(call, b->n, t->n, size_of(type)))))
+            return NULL;
+        store_list(call, name, (int64_t)i, row, type, out, i * case_stride(call, t->n));
+    }
+    return out;
+}
+
+/* The starts are copied, because the caller's array is const. */
+static size_t *starts_of(struct case_call *call, const char *name, const json_t *rows, const struct rl_case_array *given,
+                         size_t n)
+{
+    size_t *start = case_alloc(call, n + 1, sizeof *start);
+    if (start && given)
+        memcpy(start, given->start, (n + 1) * sizeof *start);
+    for (size_t i = 0; start && !given && i < n; i++)
+        start[i + 1] = start[i] + json_array_size(row_of(call, name, rows, i));
+    return start;
+}
+
+/*
+ * A ragged list is stored as one flat array and the index where each row begins, like the core's own ragged inputs. A matrix
+ * would need a padding value, but every number may be a reward.
+ */
+void *case_ragged(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *b, size_t **start)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    void *values = given ? ragged_as(call, given, type) : NULL;
+    const json_t *rows = given ? NULL : list_of(call, name, b);
+    if ((given && (!values || !case_agree(call, name, "rows", given->n_rows, b))) || (!given && !rows))
+        return NULL;
+    size_t *own = starts_of(call, name, rows, given, b->n);
+    if (call->failed)
+        return NULL;
+    for (size_t i = 0; *start && i < b->n; i++)
+        if (own[i + 1] - own[i] != (*start)[i + 1] - (*start)[i])
+            case_fail(call, "inputs.%s[%zu] has %zu entries where %zu are expected", name, i, own[i + 1] - own[i],
+                      (*start)[i + 1] - (*start)[i]);
+    *start = *start ? *start : own;
+    if (rows && (values = case_alloc(call, own[b->n], size_of(type))))
+        for (size_t i = 0; i < b->n; i++)
+            store_list(call, name, (int64_t)i, json_array_get(rows, i), type, values, own[i]);
+    return values;
+}
+
 /* ---- the batch as it lies ---- */
 
 static const struct rl_case_array *array_at(const struct case_call *call, const void *data)
@@ -343,14 +494,6 @@ const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batc
     return &call->layout.batch;
 }
 
-void *case_ragged_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
-{
-    if (is_ragged(array))
-        return elements(call, array, type, one_row(array->shape[0]), false);
-    case_fail(call, "inputs.%s is not ragged: its rows must begin at 0, ascend, and end at its length", array->name);
-    return NULL;
-}
-
 /* ---- results ---- */
 
 /*
@@ -381,11 +524,10 @@ static const void *own(struct case_call *call, const void *data, size_t bytes)
     return copy && bytes ? memcpy(copy, data, bytes) : copy;
 }
 
-void case_keep(struct case_call *call, const struct rl_case_array *array)
+static void keep(struct case_call *call, const struct rl_case_array *array)
 {
     size_t n = 1;
-    /* After a failure no result is kept; case_fail then keeps the first message. */
-    if (call->failed || call->n_results == CASE_RESULTS_MAX) {
+    if (call->n_results == CASE_RESULTS_MAX) {
         case_fail(call, "too many results");
         return;
     }
@@ -403,19 +545,63 @@ void case_keep(struct case_call *call, const struct rl_case_array *array)
     call->n_results += !call->failed;
 }
 
-void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b, size_t t)
+/* n elements as a list. Reals are written as doubles in both precisions, because a double represents every float exactly. */
+static json_t *json_list(struct case_call *call, const struct rl_case_array *array, size_t row, size_t from, size_t n)
+{
+    const bool reals = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32;
+    json_t *list = json_array();
+    for (size_t j = 0; j < n; j++) {
+        double value = real_at(array, from + j);
+        if (json_array_append_new(list, reals ? case_real_value(value) : json_integer((json_int_t)value)) == 0)
+            continue;
+        if (array->n_dims == 2 || array->start)
+            case_fail(call, "result %s[%zu][%zu] is not finite", array->name, row, j);
+        else
+            case_fail(call, "result %s[%zu] is not finite", array->name, j);
+    }
+    return list;
+}
+
+void case_put_array(struct case_call *call, const struct rl_case_array *array)
+{
+    if (call->failed)
+        return;
+    if (call->keeps_arrays) {
+        keep(call, array);
+        return;
+    }
+    if (array->n_dims == 1 && !array->start) {
+        case_put(call, array->name, json_list(call, array, 0, 0, array->shape[0]));
+        return;
+    }
+    json_t *rows = json_array();
+    for (size_t i = 0; i < (array->start ? array->n_rows : array->shape[0]); i++) {
+        size_t from = array->start ? array->start[i] : i * stride_of(array);
+        json_array_append_new(rows, json_list(call, array, i, from, array->start ? array->start[i + 1] - from : array->shape[1]));
+    }
+    case_put(call, array->name, rows);
+}
+
+void case_put_numbers(struct case_call *call, const char *name, const double *values, size_t n)
+{
+    case_put_array(call,
+                   &(struct rl_case_array){.name = name, .type = RL_CASE_FLOAT64, .n_dims = 1, .shape = {n}, .data = values});
+}
+
+void case_put_ragged(struct case_call *call, const char *name, enum rl_case_type type, const void *values, const size_t *start,
+                     size_t b)
+{
+    case_put_array(
+        call, &(struct rl_case_array){
+                  .name = name, .type = type, .n_dims = 1, .shape = {start[b]}, .data = values, .start = start, .n_rows = b});
+}
+
+void case_put_matrix(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b, size_t t)
 {
     const struct rl_case_array padded = {
         .name = name, .type = type, .n_dims = 2, .shape = {b, t}, .data = values, .stride = call->stride};
-    if (!call->start) {
-        case_keep(call, &padded);
-        return;
-    }
-    case_keep(call, &(struct rl_case_array){.name = name,
-                                            .type = type,
-                                            .n_dims = 1,
-                                            .shape = {call->start[b]},
-                                            .data = values,
-                                            .start = call->start,
-                                            .n_rows = b});
+    if (call->start)
+        case_put_ragged(call, name, type, values, call->start, b);
+    else
+        case_put_array(call, &padded);
 }

@@ -163,7 +163,7 @@ bool case_present(struct case_call *call, const char *name)
     return (value && !json_is_null(value)) || case_array(call, name);
 }
 
-static const json_t *required(struct case_call *call, const char *name)
+const json_t *case_required(struct case_call *call, const char *name)
 {
     const json_t *value = case_input(call, name);
     if (value && !json_is_null(value))
@@ -174,7 +174,7 @@ static const json_t *required(struct case_call *call, const char *name)
 
 double case_number(struct case_call *call, const char *name)
 {
-    const json_t *value = required(call, name);
+    const json_t *value = case_required(call, name);
     if (value && !json_is_number(value))
         case_fail(call, "inputs.%s is not a number", name);
     return json_number_value(value);
@@ -193,7 +193,7 @@ double case_number_or(struct case_call *call, const char *name, double fallback)
 
 bool case_bool(struct case_call *call, const char *name)
 {
-    const json_t *value = required(call, name);
+    const json_t *value = case_required(call, name);
     if (value && !json_is_boolean(value))
         case_fail(call, "inputs.%s is not true or false", name);
     return json_is_true(value);
@@ -210,7 +210,7 @@ bool case_bool_or(struct case_call *call, const char *name, bool fallback)
  * Whole numbers may be written 3 or 3.0. They must be below 2^53, from where on a double cannot
  * represent every whole number.
  */
-static bool as_integer(const json_t *value, int64_t *out)
+bool case_as_integer(const json_t *value, int64_t *out)
 {
     if (json_is_real(value)) {
         double real = json_real_value(value);
@@ -235,8 +235,8 @@ const char *case_why_not_whole(double value)
 int64_t case_integer(struct case_call *call, const char *name)
 {
     int64_t out = 0;
-    const json_t *value = required(call, name);
-    if (value && !as_integer(value, &out))
+    const json_t *value = case_required(call, name);
+    if (value && !case_as_integer(value, &out))
         case_fail(call, "inputs.%s %s", name, case_why_not_whole(json_number_value(value)));
     return out;
 }
@@ -250,7 +250,7 @@ int64_t case_integer_or(struct case_call *call, const char *name, int64_t fallba
 
 const char *case_string(struct case_call *call, const char *name)
 {
-    const json_t *value = required(call, name);
+    const json_t *value = case_required(call, name);
     if (value && !json_is_string(value))
         case_fail(call, "inputs.%s is not a string", name);
     return json_is_string(value) ? json_string_value(value) : "";
@@ -308,117 +308,15 @@ bool case_agree(struct case_call *call, const char *name, const char *what, size
     return true;
 }
 
-static const json_t *list(struct case_call *call, const char *name, struct case_dim *n)
-{
-    const json_t *value = required(call, name);
-    if (!value)
-        return NULL;
-    if (!json_is_array(value)) {
-        case_fail(call, "inputs.%s is not a list", name);
-        return NULL;
-    }
-    return case_agree(call, name, "entries", json_array_size(value), n) ? value : NULL;
-}
-
-double *case_numbers(struct case_call *call, const char *name, struct case_dim *n)
-{
-    const struct rl_case_array *given = case_array(call, name);
-    if (given)
-        return case_array_as(call, given, RL_CASE_FLOAT64, 1, (struct case_dim *const[]){n});
-    const json_t *array = list(call, name, n);
-    double *out = array ? case_alloc(call, n->n, sizeof *out) : NULL;
-    for (size_t i = 0; out && i < n->n; i++) {
-        const json_t *item = json_array_get(array, i);
-        if (!json_is_number(item))
-            case_fail(call, "inputs.%s[%zu] is not a number", name, i);
-        out[i] = json_number_value(item);
-    }
-    return out;
-}
-
-int64_t *case_integers(struct case_call *call, const char *name, struct case_dim *n)
-{
-    const struct rl_case_array *given = case_array(call, name);
-    if (given)
-        return case_array_as(call, given, RL_CASE_INT64, 1, (struct case_dim *const[]){n});
-    const json_t *array = list(call, name, n);
-    int64_t *out = array ? case_alloc(call, n->n, sizeof *out) : NULL;
-    for (size_t i = 0; out && i < n->n; i++)
-        if (!as_integer(json_array_get(array, i), &out[i]))
-            case_fail(call, "inputs.%s[%zu] %s", name, i, case_why_not_whole(json_number_value(json_array_get(array, i))));
-    return out;
-}
-
-/*
- * Row i of a [b][t] input, with its length checked. On failure returns NULL and marks the call as
- * failed.
- */
-static const json_t *row_of(struct case_call *call, const char *name, const json_t *rows, size_t i, struct case_dim *t)
-{
-    const json_t *row = json_array_get(rows, i);
-    if (!json_is_array(row)) {
-        case_fail(call, "inputs.%s[%zu] is not a list", name, i);
-        return NULL;
-    }
-    return case_agree(call, name, "positions in a row", json_array_size(row), t) ? row : NULL;
-}
-
-/* Memory is allocated at the first row, when the width is known; without rows the result is NULL. */
-uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
-{
-    const struct rl_case_array *given = case_array(call, name);
-    if (given)
-        return case_array_as(call, given, RL_CASE_UINT8, 2, (struct case_dim *const[]){b, t});
-    const json_t *rows = list(call, name, b);
-    uint8_t *out = NULL;
-    if (rows && !case_padded(call, name))
-        return NULL;
-    for (size_t i = 0; rows && i < b->n; i++) {
-        const json_t *row = row_of(call, name, rows, i, t);
-        if (!row || (!out && !(out = case_alloc_batch(call, b->n, t->n, sizeof *out))))
-            return NULL;
-        for (size_t j = 0; j < t->n; j++) {
-            const json_t *item = json_array_get(row, j);
-            int64_t bit = json_is_true(item);
-            if (!json_is_boolean(item) && (!as_integer(item, &bit) || bit < 0 || bit > 1))
-                case_fail(call, "inputs.%s[%zu][%zu] is not 0 or 1", name, i, j);
-            out[i * case_stride(call, t->n) + j] = (uint8_t)bit;
-        }
-    }
-    return out;
-}
-
-/* The range is checked here, because a C cast would turn a large id into a valid one. */
-int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
-{
-    const struct rl_case_array *given = case_array(call, name);
-    if (given)
-        return case_array_as(call, given, RL_CASE_INT32, 2, (struct case_dim *const[]){b, t});
-    const json_t *rows = list(call, name, b);
-    int32_t *out = NULL;
-    if (rows && !case_padded(call, name))
-        return NULL;
-    for (size_t i = 0; rows && i < b->n; i++) {
-        const json_t *row = row_of(call, name, rows, i, t);
-        if (!row || (!out && !(out = case_alloc_batch(call, b->n, t->n, sizeof *out))))
-            return NULL;
-        for (size_t j = 0; j < t->n; j++) {
-            int64_t id = 0;
-            if (!as_integer(json_array_get(row, j), &id) || id < INT32_MIN || id > INT32_MAX)
-                case_fail(call, "inputs.%s[%zu][%zu] is not a 32-bit whole number", name, i, j);
-            out[i * case_stride(call, t->n) + j] = (int32_t)id;
-        }
-    }
-    return out;
-}
-
 /*
  * Jansson refuses NaN and infinity, so an overflow in a kernel becomes an error instead of invalid
  * JSON.
  */
 void case_put(struct case_call *call, const char *name, json_t *value)
 {
-    if (!value || json_object_set_new(call->outputs, name, value) != 0)
+    if (call->failed)
+        json_decref(value);
+    else if (!value || json_object_set_new(call->outputs, name, value) != 0)
         case_fail(call, "result %s cannot be written as JSON (not finite, or out of memory)", name);
 }
 
@@ -430,35 +328,6 @@ json_t *case_real_value(double value)
 
 void case_put_number(struct case_call *call, const char *name, double value)
 {
-    case_put(call, name, case_real_value(value));
-}
-
-void case_put_numbers(struct case_call *call, const char *name, const double *values, size_t n)
-{
-    if (call->keeps_arrays) {
-        case_keep(call,
-                  &(struct rl_case_array){.name = name, .type = RL_CASE_FLOAT64, .n_dims = 1, .shape = {n}, .data = values});
-        return;
-    }
-    json_t *array = json_array();
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new(array, case_real_value(values[i])) != 0)
-            case_fail(call, "result %s[%zu] is not finite", name, i);
-    case_put(call, name, array);
-}
-
-void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask, size_t b, size_t t)
-{
-    if (call->keeps_arrays) {
-        case_keep_batch(call, name, RL_CASE_UINT8, mask, b, t);
-        return;
-    }
-    json_t *rows = json_array();
-    for (size_t i = 0; i < b; i++) {
-        json_t *row = json_array();
-        for (size_t j = 0; j < t; j++)
-            json_array_append_new(row, json_integer(mask[i * t + j]));
-        json_array_append_new(rows, row);
-    }
-    case_put(call, name, rows);
+    if (!call->failed) /* value may not have been computed */
+        case_put(call, name, case_real_value(value));
 }

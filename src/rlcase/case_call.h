@@ -140,6 +140,12 @@ int case_choice_or(struct case_call *call, const char *name, const char *const *
 /* Returns true if the key exists and is not null. */
 bool case_present(struct case_call *call, const char *name);
 
+/* A required input as JSON, borrowed. NULL, and the call has failed, if it is missing, null or an array in memory. */
+const json_t *case_required(struct case_call *call, const char *name);
+
+/* Reads a whole number, which may be written 3 or 3.0; returns false for other values. */
+bool case_as_integer(const json_t *value, int64_t *out);
+
 /* An input as JSON, borrowed; NULL if it is absent or an array. Getters call it: the name must live as long as the call. */
 json_t *case_input(struct case_call *call, const char *name);
 
@@ -160,17 +166,43 @@ struct case_dim {
     size_t n;
     bool known;
 };
-double *case_numbers(struct case_call *call, const char *name, struct case_dim *n);   /* [n] */
-int64_t *case_integers(struct case_call *call, const char *name, struct case_dim *n); /* [n] */
-uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t);
-int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t);
 
-/* Results. Values that JSON cannot represent (NaN, infinity) make the call fail. */
+/*
+ * An input as an array of a type: [n], [b][t], or rows of unequal lengths one after another. JSON lists are read, arrays in memory
+ * are used or converted. On failure returns NULL and marks the call as failed; NULL is also returned for a matrix without rows.
+ */
+void *case_list(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *n);
+void *case_matrix(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *b, struct case_dim *t);
+/* *start [b+1]: where each row begins; set here if it is NULL, else compared with the input's rows. */
+void *case_ragged(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *b, size_t **start);
+
+/*
+ * Stores a JSON value as element i of an array of a type; returns false for a value that the type does not have, whose message ends
+ * in case_why_not. flags: numbers may be booleans.
+ */
+bool case_store(const json_t *item, enum rl_case_type type, bool flags, void *out, size_t i);
+const char *case_why_not(enum rl_case_type type, double value);
+
+#define case_numbers(call, name, n) ((double *)case_list(call, name, RL_CASE_FLOAT64, n))
+#define case_integers(call, name, n) ((int64_t *)case_list(call, name, RL_CASE_INT64, n))
+#define case_mask(call, name, b, t) ((uint8_t *)case_matrix(call, name, RL_CASE_UINT8, b, t))
+#define case_ids(call, name, b, t) ((int32_t *)case_matrix(call, name, RL_CASE_INT32, b, t))
+
+/* Results. Values that JSON cannot represent (NaN, infinity) make the call fail; after a failure nothing is stored. */
 void case_put(struct case_call *call, const char *name, json_t *value); /* steals value */
 json_t *case_real_value(double value); /* a new reference; minus zero becomes 0.0 */
 void case_put_number(struct case_call *call, const char *name, double value);
 void case_put_numbers(struct case_call *call, const char *name, const double *values, size_t n);
-void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask, size_t b, size_t t);
+
+/*
+ * Array results: lists in JSON, or arrays. Memory of the call becomes the array, other memory is copied. A matrix has the call's
+ * stride, or is ragged if the batch is.
+ */
+void case_put_array(struct case_call *call, const struct rl_case_array *array);
+void case_put_matrix(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b, size_t t);
+void case_put_ragged(struct case_call *call, const char *name, enum rl_case_type type, const void *values, const size_t *start,
+                     size_t b);
+#define case_put_mask(call, name, mask, b, t) case_put_matrix(call, name, RL_CASE_UINT8, mask, b, t)
 
 /* ---- arrays (case_array.c) ---- */
 
@@ -212,11 +244,6 @@ void *case_alloc_batch(struct case_call *call, size_t b, size_t t, size_t size);
 bool case_padded(struct case_call *call, const char *name);
 
 /*
- * All elements of a ragged array as a type. On failure returns NULL and marks the call as failed.
- */
-void *case_ragged_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type);
-
-/*
  * The batch of b rows and t tokens for a kernel with `layouts`, with the arrays where the caller has them:
  * wide masks and turns, ragged rows, and bfloat16 among the n arrays of reals, which are listed in the order
  * in which the kernel reads them. Lives as long as the call.
@@ -226,15 +253,6 @@ const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batc
 #define CASE_LAY_OUT(call, batch, b, t, ...)                                                                                     \
     case_lay_out(call, batch, b, t, (const void *const[]){__VA_ARGS__},                                                          \
                  sizeof((const void *const[]){__VA_ARGS__}) / sizeof(const void *))
-
-/*
- * Add an array to the results. Memory of the call is used directly, other memory is copied. Values that are
- * not finite make the call fail, as they do in JSON.
- */
-void case_keep(struct case_call *call, const struct rl_case_array *array);
-
-/* case_keep for a [B][T] result, which is ragged if the batch is. */
-void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b, size_t t);
 
 /* Returns true if data is the beginning of a block that case_alloc returned for this call. */
 bool case_owns(const struct case_call *call, const void *data);

@@ -21,8 +21,7 @@ void case_distill_cut(struct case_call *call)
         prompt[i] = (size_t)given[i];
     }
     CASE_RUN(call, rl_distill_cut(b.n, (size_t)n_tokens, full.n, prompt, log_prob, out, &call->err));
-    if (!call->failed)
-        case_put_reals(call, "teacher_log_prob", out, b.n, (size_t)n_tokens);
+    case_put_reals(call, "teacher_log_prob", out, b.n, (size_t)n_tokens);
 }
 
 struct distill_case {
@@ -71,14 +70,12 @@ void case_distill(struct case_call *call)
     double *pass_rate = case_alloc(call, c.b, sizeof *pass_rate);
     uint8_t *eligible = case_alloc(call, c.b, sizeof *eligible);
     json_t *list = json_array();
-    struct rl_distill_result result;
+    struct rl_distill_result result = {0};
     CASE_RUN(call, rl_distill(c.batch, &c.options, c.log_prob, c.teacher, c.rl_advantages, c.rewards, advantages, d_log_prob,
                               pass_rate, eligible, &result, &call->ws, &call->err));
     for (size_t i = 0; !call->failed && i < c.b; i++)
         json_array_append_new(list, json_boolean(eligible[i]));
     case_put(call, "eligible", list);
-    if (call->failed)
-        return;
     case_put_reals(call, "advantages", advantages, c.b, c.t);
     case_put_reals(call, "d_log_prob", d_log_prob, c.b, c.t);
     case_put_numbers(call, "pass_rate", pass_rate, c.b);

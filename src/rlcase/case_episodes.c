@@ -9,8 +9,6 @@ void case_marginal_utility(struct case_call *call)
     const double *values = case_numbers(call, "prefix_values", &n);
     double *utilities = case_alloc(call, n.n, sizeof *utilities);
     CASE_RUN(call, rl_marginal_utility(n.n, values, utilities, &call->err));
-    if (call->failed)
-        return;
     case_put_numbers(call, "utilities", utilities, n.n - 1);
 }
 

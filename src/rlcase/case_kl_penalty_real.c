@@ -52,8 +52,6 @@ void case_kl_penalty(struct case_call *call)
         CASE_RUN(call, rl_token_kl(&batch, kind, straight_through, log_prob, ref, kl, d_log_prob, &call->err));
     else
         CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob, &call->err));
-    if (call->failed)
-        return;
     case_put_reals(call, "kl", kl, b.n, t.n);
     case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
 }

@@ -42,8 +42,7 @@ void case_length_penalty(struct case_call *call)
     if (call->failed)
         return;
     CASE_RUN(call, rl_length_penalty((enum rl_length_penalty)kind, coef, &in, out, &call->ws, &call->err));
-    if (!call->failed)
-        case_put_numbers(call, "rewards", out, n.n);
+    case_put_numbers(call, "rewards", out, n.n);
 }
 
 /* A JSON list of anchors has null where a prompt has none, because JSON has no NaN. */

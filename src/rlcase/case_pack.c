@@ -39,44 +39,22 @@ static const json_t *list(struct reader *r, const char *name, bool optional)
     return length == r->length ? value : NULL;
 }
 
-static int64_t *integers(struct reader *r, const char *name)
+/* The elements of a list of the sample as a type of `size` bytes. */
+static void *elements(struct reader *r, const char *name, bool optional, enum rl_case_type type, size_t size)
 {
-    const json_t *values = list(r, name, false);
-    int64_t *out = values ? case_alloc(r->call, r->length, sizeof *out) : NULL;
+    const json_t *values = list(r, name, optional);
+    void *out = values ? case_alloc(r->call, r->length, size) : NULL;
     for (size_t t = 0; out && t < r->length; t++) {
         const json_t *item = json_array_get(values, t);
-        if (!json_is_integer(item))
-            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a whole number", r->index, name, t);
-        out[t] = json_integer_value(item);
-    }
-    return out;
-}
-
-static uint8_t *flags(struct reader *r, const char *name)
-{
-    const json_t *values = list(r, name, false);
-    uint8_t *out = values ? case_alloc(r->call, r->length, sizeof *out) : NULL;
-    for (size_t t = 0; out && t < r->length; t++) {
-        const json_t *item = json_array_get(values, t);
-        double bit = json_number_value(item);
-        if (!json_is_boolean(item) && !(json_is_number(item) && (bit == 0 || bit == 1)))
-            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not true or false", r->index, name, t);
-        out[t] = json_is_true(item) || bit == 1;
+        if (!case_store(item, type, false, out, t))
+            case_fail(r->call, "inputs.samples[%zu].%s[%zu] %s", r->index, name, t, case_why_not(type, json_number_value(item)));
     }
     return out;
 }
 
 static double *numbers(struct reader *r, const char *name, bool optional)
 {
-    const json_t *values = list(r, name, optional);
-    double *out = values ? case_alloc(r->call, r->length, sizeof *out) : NULL;
-    for (size_t t = 0; out && t < r->length; t++) {
-        const json_t *item = json_array_get(values, t);
-        if (!json_is_number(item))
-            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a number", r->index, name, t);
-        out[t] = json_number_value(item);
-    }
-    return out;
+    return elements(r, name, optional, RL_CASE_FLOAT64, sizeof(double));
 }
 
 /*
@@ -108,8 +86,8 @@ static struct rl_pack_sample read_sample(struct case_call *call, const json_t *s
     case_check_members(call, "samples", where, sample);
     if (env_name && !json_is_null(env_name) && !json_is_string(env_name))
         case_fail(call, "inputs.%s.env_name is not a text", where);
-    struct rl_pack_sample s = {.token_ids = integers(&r, "token_ids"),
-                               .mask = flags(&r, "mask"),
+    struct rl_pack_sample s = {.token_ids = elements(&r, "token_ids", false, RL_CASE_INT64, sizeof(int64_t)),
+                               .mask = elements(&r, "mask", false, RL_CASE_UINT8, 1),
                                .logprobs = numbers(&r, "logprobs", false),
                                .temperatures = numbers(&r, "temperatures", false),
                                .advantages = numbers(&r, "advantages", true),

@@ -17,8 +17,6 @@ void case_passk(struct case_call *call)
     double *each = case_alloc(call, p.n * n_k.n, sizeof *each);
     double *mean = case_alloc(call, n_k.n, sizeof *mean);
     CASE_RUN(call, rl_passk((enum rl_passk)estimator, p.n, n, c, n_k.n, k, each, mean, &call->err));
-    if (call->failed)
-        return;
     case_put_reals(call, "per_problem", each, p.n, n_k.n);
     case_put_numbers(call, "mean", mean, n_k.n);
 }
@@ -30,8 +28,6 @@ static void put_curve(struct case_call *call, double alpha, double beta)
     const int64_t *k = case_integers(call, "k", &n_k);
     double *passk = case_alloc(call, n_k.n, sizeof *passk);
     CASE_RUN(call, rl_passk_beta(alpha, beta, n_k.n, k, passk, &call->err));
-    if (call->failed)
-        return;
     case_put_numbers(call, "passk", passk, n_k.n);
 }
 
@@ -81,7 +77,5 @@ void case_passk_reward(struct case_call *call)
     if (!call->failed && k < 1)
         case_fail(call, "inputs.k is %lld, below 1", (long long)k);
     CASE_RUN(call, rl_passk_reward(n.n, rewards, (size_t)k, out, &call->err));
-    if (call->failed)
-        return;
     case_put_numbers(call, "rewards", out, n.n);
 }

@@ -4,10 +4,6 @@
 #include "case_options.h"
 #include "case_real.h"
 
-/* All losses have the same signature in the core, so a table of functions selects the loss. */
-typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *, real *,
-                                   struct rl_loss_result *, struct rl_workspace *, struct rl_error *);
-
 /* The metrics that a loss reports. */
 enum metrics { NONE, KL_ONLY, ALL };
 
@@ -16,7 +12,7 @@ enum metrics { NONE, KL_ONLY, ALL };
  * reports no distance to one.
  */
 static const struct {
-    policy_loss *run;
+    rl_policy_loss *run;
     enum metrics metrics;
 } losses[] = {{rl_ppo_loss, ALL},     {rl_gspo_loss, ALL},          {rl_cispo_loss, ALL},    {rl_sapo_loss, ALL},
               {rl_gpg_loss, NONE},    {rl_reinforce_loss, KL_ONLY}, {rl_geo_mean_loss, ALL}, {rl_dppo_tv_loss, ALL},
@@ -37,7 +33,7 @@ static void put_metrics(struct case_call *call, const struct rl_loss_result *out
 }
 
 /* The definitions of two losses fix the aggregation. */
-static void warn_of_sizes(struct case_call *call, const struct rl_agg *agg, policy_loss *loss)
+static void warn_of_sizes(struct case_call *call, const struct rl_agg *agg, rl_policy_loss *loss)
 {
     const char *fixed = loss == rl_sapo_loss ? "sapo" : loss == rl_geo_mean_loss ? "geo_mean" : NULL;
     if (fixed && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_MEAN)

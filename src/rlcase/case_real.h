@@ -4,6 +4,10 @@
 #include "case_call.h"
 #include "case_single_names.h"
 
+/*
+ * `lineage core --float` runs the kernels that training uses, on the same cases that check the double kernels. Inputs are rounded
+ * to float when they are read; cases that need more digits are run in double only.
+ */
 #ifdef RL_SINGLE
 typedef float real;
 #define OWN_TYPE RL_CASE_FLOAT32
@@ -13,8 +17,6 @@ typedef double real;
 #endif
 
 /* Numbers [b][t]; the _or_null form returns NULL for null or a missing key. */
-real *case_reals(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t);
-real *case_reals_or_null(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t);
-/* Numbers [n]. */
-real *case_real_list(struct case_call *call, const char *name, struct case_dim *n);
-void case_put_reals(struct case_call *call, const char *name, const real *values, size_t b, size_t t);
+#define case_reals(call, name, b, t) ((real *)case_matrix(call, name, OWN_TYPE, b, t))
+#define case_reals_or_null(call, name, b, t) (case_present(call, name) ? case_reals(call, name, b, t) : NULL)
+#define case_put_reals(call, name, values, b, t) case_put_matrix(call, name, OWN_TYPE, values, b, t)

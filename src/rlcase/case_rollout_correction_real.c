@@ -33,11 +33,9 @@ void case_opsm(struct case_call *call)
     const real *advantages = options.negative_only ? case_reals(call, "advantages", &b, &t) : NULL;
     uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
     real *ratio = case_alloc_batch(call, b.n, t.n, sizeof *ratio);
-    struct rl_opsm_result result;
+    struct rl_opsm_result result = {0};
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, train, rollout, advantages);
     CASE_RUN(call, rl_opsm(laid, &options, train, rollout, advantages, mask, ratio, &result, &call->err));
-    if (call->failed)
-        return;
     case_put_mask(call, "modified_response_mask", mask, b.n, t.n);
     case_put_reals(call, "ratio", ratio, b.n, t.n);
     case_put(call, "n_units", json_integer((json_int_t)result.n_units));
@@ -65,8 +63,7 @@ void case_offpolicy_metrics(struct case_call *call)
     struct two_policies p = read_policies(call, &b, &t);
     struct rl_metrics metrics = case_metrics(call);
     CASE_RUN(call, rl_offpolicy_metrics(p.batch, p.train, p.rollout, &metrics, &call->err));
-    if (!call->failed)
-        case_put_metrics(call, &metrics);
+    case_put_metrics(call, &metrics);
 }
 
 /* The mask is a result even if nothing was rejected, because the loss must be taken over it. */

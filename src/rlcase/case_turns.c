@@ -12,22 +12,6 @@
 #include "case_real.h"
 #include "case_call.h"
 
-static void put_ids(struct case_call *call, const char *name, const int32_t *ids, size_t b, size_t t)
-{
-    if (call->keeps_arrays) {
-        case_keep_batch(call, name, RL_CASE_INT32, ids, b, t);
-        return;
-    }
-    json_t *rows = json_array();
-    for (size_t i = 0; i < b; i++) {
-        json_t *row = json_array();
-        for (size_t j = 0; j < t; j++)
-            json_array_append_new(row, json_integer(ids[i * t + j]));
-        json_array_append_new(rows, row);
-    }
-    case_put(call, name, rows);
-}
-
 void case_mask_tools(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
@@ -43,7 +27,7 @@ void case_mask_tools(struct case_call *call)
         return;
     case_put_mask(call, "response_mask", mask, b.n, t.n);
     if (turn)
-        put_ids(call, "turn_id", turn, b.n, t.n);
+        case_put_matrix(call, "turn_id", RL_CASE_INT32, turn, b.n, t.n);
 }
 
 /* `lineage core turn_statistics`.
@@ -113,48 +97,55 @@ void case_information_gain(struct case_call *call)
     case_put_numbers(call, "prefix_values", values, prefixes.n);
 }
 
-/* Results get their own memory, because the values may be an array of the caller. */
-static double *new_values(struct case_call *call, const struct case_ragged *values, size_t b)
+/* Values of turns, ragged, and the result of a part. Results get their own memory, because the values may be an array of the caller. */
+struct part {
+    struct rl_turns turns;
+    const double *values;
+    double *out;
+};
+
+static struct part read_part(struct case_call *call, struct case_dim *b)
 {
-    return values->start ? case_alloc(call, values->start[b], sizeof(double)) : NULL;
+    size_t *start = NULL;
+    struct part p = {.values = case_ragged(call, "turn_values", RL_CASE_FLOAT64, b, &start)};
+    p.turns = (struct rl_turns){.n_rows = b->n, .start = start};
+    p.out = start ? case_alloc(call, start[b->n], sizeof *p.out) : NULL;
+    return p;
+}
+
+static void put_part(struct case_call *call, const struct part *p)
+{
+    case_put_ragged(call, "turn_values", RL_CASE_FLOAT64, p->out, p->turns.start, p->turns.n_rows);
 }
 
 void case_turn_normalize(struct case_call *call)
 {
     static const char *const names[] = {"joint", "separate", "cells", NULL};
     struct case_dim b = {0};
-    struct case_ragged values = case_ragged_read(call, "turn_values", &b);
-    struct rl_turns turns = {.n_rows = b.n, .start = values.start, .group = case_integers(call, "group_index", &b)};
+    struct part p = read_part(call, &b);
+    p.turns.group = case_integers(call, "group_index", &b);
     enum rl_turn_sets sets =
         case_present(call, "turn_sets") ? (enum rl_turn_sets)case_choice(call, "turn_sets", names) : RL_TURN_SETS_CELLS;
     bool by_std = case_bool_or(call, "norm_adv_by_std", true);
     double epsilon = case_number_or(call, "epsilon", 1e-6);
-    double *out = new_values(call, &values, b.n);
-    CASE_RUN(call, rl_turn_normalize(&turns, sets, by_std, epsilon, values.values, out, &call->ws, &call->err));
-    if (!call->failed)
-        case_ragged_put(call, "turn_values", out, values.start, b.n);
+    CASE_RUN(call, rl_turn_normalize(&p.turns, sets, by_std, epsilon, p.values, p.out, &call->ws, &call->err));
+    put_part(call, &p);
 }
 
 void case_turn_accumulate(struct case_call *call)
 {
     struct case_dim b = {0};
-    struct case_ragged values = case_ragged_read(call, "turn_values", &b);
-    struct rl_turns turns = {.n_rows = b.n, .start = values.start};
+    struct part p = read_part(call, &b);
     double gamma = case_number_or(call, "gamma", 1);
-    double *out = new_values(call, &values, b.n);
-    CASE_RUN(call, rl_turn_accumulate(&turns, gamma, values.values, out, &call->err));
-    if (!call->failed)
-        case_ragged_put(call, "turn_values", out, values.start, b.n);
+    CASE_RUN(call, rl_turn_accumulate(&p.turns, gamma, p.values, p.out, &call->err));
+    put_part(call, &p);
 }
 
 void case_turn_clip_scale(struct case_call *call)
 {
     struct case_dim b = {0};
-    struct case_ragged values = case_ragged_read(call, "turn_values", &b);
-    struct rl_turns turns = {.n_rows = b.n, .start = values.start};
+    struct part p = read_part(call, &b);
     double beta = case_number_or(call, "clip_beta", 0.3);
-    double *out = new_values(call, &values, b.n);
-    CASE_RUN(call, rl_turn_clip_scale(&turns, beta, values.values, out, &call->err));
-    if (!call->failed)
-        case_ragged_put(call, "turn_values", out, values.start, b.n);
+    CASE_RUN(call, rl_turn_clip_scale(&p.turns, beta, p.values, p.out, &call->err));
+    put_part(call, &p);
 }
