@@ -24,6 +24,9 @@ void recipe_condition_text(char text[256], const struct recipe_field *field);
  */
 bool recipe_condition_is_lenient(const struct recipe_field *field);
 
+/* Sets the defaults of a recipe; those of an environment are the defaults of its algorithm. */
+void recipe_defaults(struct trainer_recipe *initial, const struct trainer_recipe *recipe);
+
 /* Whether the field has its default, which may depend on the task's algorithm. */
 bool recipe_is_default(const struct recipe_field *field, const void *base, const void *initial);
 

@@ -216,12 +216,11 @@ static void visit_table(const struct visited *v, const void *base, const void *i
 void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit, void *context)
 {
     struct trainer_recipe initial;
-    trainer_recipe_init(&initial);
+    recipe_defaults(&initial, recipe);
     const struct visited root = {recipe, NULL, 0, visit, context};
     visit_table(&root, recipe, &initial);
     for (int32_t i = recipe->n_tasks - 1; i >= 0; i--) {
         const struct visited task = {recipe, &recipe->tasks[i], i, visit, context};
-        trainer_algorithm_init(&initial.tasks[0].algorithm, recipe->tasks[i].algorithm.name);
-        visit_table(&task, &recipe->tasks[i], &initial.tasks[0]);
+        visit_table(&task, &recipe->tasks[i], &initial.tasks[i]);
     }
 }

@@ -11,16 +11,6 @@ static const void *base_of(const struct trainer_recipe *recipe, int32_t task)
     return task < 0 ? (const void *)recipe : &recipe->tasks[task];
 }
 
-/* Sets the defaults; those of an environment are the defaults of its algorithm. */
-static void defaults_of(struct trainer_recipe *initial, const struct trainer_recipe *recipe)
-{
-    trainer_recipe_init(initial);
-    for (int32_t i = 0; i < recipe->n_tasks; i++) {
-        initial->tasks[i] = initial->tasks[0];
-        trainer_algorithm_init(&initial->tasks[i].algorithm, recipe->tasks[i].algorithm.name);
-    }
-}
-
 static bool is_worth_tracing(const struct trainer_recipe *recipe, const struct trainer_recipe *initial,
                              const struct recipe_traced *at)
 {
@@ -33,7 +23,7 @@ size_t recipe_traced(const struct trainer_recipe *recipe, struct recipe_traced t
 {
     struct trainer_recipe initial;
     size_t n = 0;
-    defaults_of(&initial, recipe);
+    recipe_defaults(&initial, recipe);
     for (int32_t task = -1; task < recipe->n_tasks; task++) {
         const struct recipe_table *table = task < 0 ? &recipe_root : &recipe_task;
         for (size_t i = 0; i < table->n && n < RECIPE_TRACED_MAX; i++) {
@@ -50,7 +40,7 @@ void recipe_variant(struct trainer_recipe *variant, const struct trainer_recipe 
     char *base = (char *)variant + ((const char *)base_of(recipe, traced->task) - (const char *)recipe);
     struct trainer_recipe initial;
     *variant = *recipe;
-    defaults_of(&initial, recipe);
+    recipe_defaults(&initial, recipe);
     memcpy(base + field->offset, (const char *)base_of(&initial, traced->task) + field->offset, field->size);
 }
 
