@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/collect_rollouts.h"
-#include "run/credit_rollouts.h"
+#include "run/run.h"
 
 struct run *opened_run(const struct trainer_recipe *recipe, const float *params)
 {

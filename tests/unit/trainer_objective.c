@@ -625,7 +625,7 @@ static void tokens_after_the_tool_have_their_own_range(void **state)
     float whole[ROWS * WIDTH];
     struct loss_result plain = evaluate(g, &loss);
     memcpy(whole, g->b->d_log_prob, sizeof whole);
-    assert_true(plain.after_tool.share == 0);
+    assert_true(plain.offpolicy.after_tool == 0);
     loss.after_tool = (struct trainer_after_tool){true, loss.clip_low, loss.clip_high};
     struct loss_result same = evaluate(g, &loss);
     assert_near(same.loss, plain.loss, 1e-6);
@@ -637,10 +637,10 @@ static void tokens_after_the_tool_have_their_own_range(void **state)
         all += g->b->mask[i];
         told += g->b->mask[i] && g->b->turn[i] > 0;
     }
-    assert_near(same.after_tool.share, told / all, 1e-12);
+    assert_near(same.offpolicy.after_tool, told / all, 1e-12);
     loss.after_tool.clip_low = loss.after_tool.clip_high = 0.01;
     struct loss_result narrow = evaluate(g, &loss);
-    assert_true(narrow.after_tool.clip_fraction > same.after_tool.clip_fraction + 0.1);
+    assert_true(narrow.offpolicy.after_tool_clip_fraction > same.offpolicy.after_tool_clip_fraction + 0.1);
     for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) /* the gradient at tokens before the tool's answer is unchanged */
         if (g->b->mask[i] && g->b->turn[i] == 0)
             assert_near((double)whole[i], (double)g->b->d_log_prob[i], 1e-7);
@@ -658,7 +658,7 @@ static double dropped(enum trainer_opsm_unit unit, bool negative_only, double lo
     for (size_t i = 0; i < g->b->n_rl * WIDTH; i++)
         all += g->b->mask[i];
     loss.opsm = (struct trainer_opsm){unit, true, low, high, negative_only};
-    double share = evaluate(g, &loss).dropped;
+    double share = evaluate(g, &loss).offpolicy.opsm_dropped;
     for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) {
         gone += g->b->written[i] && !g->b->mask[i];
         if (!g->b->mask[i] && !(g->b->ce[i] > 0) && !(g->b->ref_kl[i] > 0))
@@ -697,9 +697,9 @@ static void composing_keeps_the_factors_apart(void **state)
             backend += exp((double)g->b->behaviour[i] - (double)g->b->sampled[i]);
             staleness += exp((double)g->b->old[i] - (double)g->b->behaviour[i]);
         }
-    assert_near(apart.composed.backend, backend / n, 1e-5);
-    assert_near(apart.composed.staleness, staleness / n, 1e-5);
-    assert_true(apart.composed.ess > 0.5 && apart.composed.ess < 1);
+    assert_near(apart.offpolicy.backend, backend / n, 1e-5);
+    assert_near(apart.offpolicy.staleness, staleness / n, 1e-5);
+    assert_true(apart.offpolicy.compose_ess > 0.5 && apart.offpolicy.compose_ess < 1);
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
         g->r->behaviour[i] = g->r->old[i] = g->r->log_prob[i];
         g->r->weight[i] = 1;

@@ -7,8 +7,7 @@
 
 #include "support/error.h"
 #include "policy/layout.h"
-#include "run/minibatch_updates.h"
-#include "run/off_policy_correction.h"
+#include "run/run.h"
 #include "support/opened_run.h"
 #include "support/small_recipe.h"
 

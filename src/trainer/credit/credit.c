@@ -485,10 +485,10 @@ static enum trainer_status ask_advantages(struct credit *c, const struct given_c
     struct trainer_credit_batch batch = batch_of(c, TRAINER_ASKED_ADVANTAGES);
     batch.advantage = c->r->rewards + at;
     memset(batch.advantage, 0, cells * sizeof *batch.advantage);
-    enum trainer_status status = given->ask(given->context, &batch, err);
-    if (status == TRAINER_OK && !are_finite(batch.advantage, cells))
-        status = trainer_fail(err, TRAINER_ENUMERIC, "an advantage of algorithm.custom.command is not finite");
-    return status;
+    TRY(given->ask(given->context, &batch, err));
+    if (!are_finite(batch.advantage, cells))
+        return trainer_fail(err, TRAINER_ENUMERIC, "an advantage of algorithm.custom.command is not finite");
+    return TRAINER_OK;
 }
 
 /* Curves and rows keep the environment's reward, so the answer has an array of its own. */
@@ -497,11 +497,11 @@ static enum trainer_status ask_outcomes(struct credit *c, const struct given_cre
     struct trainer_credit_batch batch = batch_of(c, TRAINER_ASKED_OUTCOMES);
     batch.outcome = c->r->scored + c->task->first;
     memcpy(batch.outcome, c->r->reward + c->task->first, c->task->n * sizeof *batch.outcome);
-    enum trainer_status status = given->ask(given->context, &batch, err);
-    for (size_t i = 0; i < c->task->n && status == TRAINER_OK; i++)
+    TRY(given->ask(given->context, &batch, err));
+    for (size_t i = 0; i < c->task->n; i++)
         if (!isfinite(batch.outcome[i]))
-            status = trainer_fail(err, TRAINER_ENUMERIC, "an outcome of algorithm.hooks.score is not finite");
-    return status;
+            return trainer_fail(err, TRAINER_ENUMERIC, "an outcome of algorithm.hooks.score is not finite");
+    return TRAINER_OK;
 }
 
 static bool is_by_tool(const struct trainer_rollouts *r, size_t row, size_t t)
@@ -527,14 +527,14 @@ static enum trainer_status ask_weights(struct credit *c, const struct given_cred
     batch.weights = r->hooked + at;
     for (size_t i = at; i < at + cells; i++)
         r->hooked[i] = r->mask[i] ? 1 : r->ce[i];
-    enum trainer_status status = given->ask(given->context, &batch, err);
-    for (size_t i = 0; i < cells && status == TRAINER_OK; i++) {
+    TRY(given->ask(given->context, &batch, err));
+    for (size_t i = 0; i < cells; i++) {
         const char *wrong = wrong_weight(r, c->task->first + i / r->width, i % r->width);
         if (wrong)
-            status = trainer_fail(err, TRAINER_ENUMERIC, "algorithm.hooks.weights: the weight of rollout %zu, token %zu %s",
-                                  i / r->width, i % r->width, wrong);
+            return trainer_fail(err, TRAINER_ENUMERIC, "algorithm.hooks.weights: the weight of rollout %zu, token %zu %s",
+                                i / r->width, i % r->width, wrong);
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* Also for the gradient trace, which asks nothing and has a copy of the answer. */

@@ -125,16 +125,11 @@ static enum trainer_status ask(struct judging *judging, const struct judging_row
 {
     struct trainer_judge_counts counts = {.rows = {0}};
     double began = clock_now();
-    enum trainer_status status = choose(rows, a->batch.rollouts, a->overall, a->skipped, a->by_outcome, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(choose(rows, a->batch.rollouts, a->overall, a->skipped, a->by_outcome, err));
     for (size_t i = 0; i < rows->n; i++)
         a->batch.mark[i] = a->skipped[i] ? TRAINER_JUDGE_SKIPPED : TRAINER_JUDGE_FAILED;
-    status = judging->ask(judging->context, &a->batch, err);
-    if (status == TRAINER_OK)
-        status = check_marks(&a->batch, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(judging->ask(judging->context, &a->batch, err));
+    TRY(check_marks(&a->batch, err));
     for (size_t i = 0; i < rows->n; i++)
         take_row(&counts, rows, &a->batch, i, a->by_outcome[i], flags);
     counts.prompt_tokens = a->batch.prompt_tokens;

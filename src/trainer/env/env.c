@@ -72,8 +72,8 @@ enum trainer_status trainer_env_check(const struct trainer_env *env, struct trai
     if (env->k_min < 1 || env->k_max < env->k_min || env->k_max > TRAINER_HOPS_MAX)
         return trainer_fail(err, TRAINER_EINVAL, "k_min %d, k_max %d: must be 1 <= k_min <= k_max <= %d", env->k_min, env->k_max,
                             TRAINER_HOPS_MAX);
-    enum trainer_status status = check_world(&env->world, err);
-    return status == TRAINER_OK ? classes[env->kind]->check(env, err) : status;
+    TRY(check_world(&env->world, err));
+    return classes[env->kind]->check(env, err);
 }
 
 size_t trainer_env_max_tokens(const struct trainer_env *env)

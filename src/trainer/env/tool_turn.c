@@ -245,8 +245,8 @@ enum trainer_status search_tool_check(const struct trainer_env *env, enum search
                             TRAINER_FACTS_MAX);
     if (env->k_max > env->world.relations)
         return trainer_fail(err, TRAINER_EINVAL, "k_max %d: there are only %d relations", env->k_max, env->world.relations);
-    enum trainer_status status = tool_turn_check(env, n_answer, err);
-    return status == TRAINER_OK ? check_distractors(env, distractors, err) : status;
+    TRY(tool_turn_check(env, n_answer, err));
+    return check_distractors(env, distractors, err);
 }
 
 /* A distractor never has a relation that was asked for, so that an answer of the tool fills at most one slot. */

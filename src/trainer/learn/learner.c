@@ -109,7 +109,6 @@ double learner_bytes(const struct trainer_model *model, size_t max_rows, const s
 enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model, size_t max_rows,
                                  const struct trainer_micro_batch *micro, int threads, struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
     struct carve block = {NULL, 0};
     *learner = sized(model, max_rows, micro);
     carve_learner(learner, &block);
@@ -121,9 +120,9 @@ enum trainer_status learner_open(struct learner *learner, const struct trainer_m
     }
     learner->threads = threads;
     carve_learner(learner, &block);
-    for (size_t i = 0; i < learner->n_passes && status == TRAINER_OK; i++)
-        status = trainer_pass_createf(&learner->pass[i], model, tokens, tokens, err);
-    return status;
+    for (size_t i = 0; i < learner->n_passes; i++)
+        TRY(trainer_pass_createf(&learner->pass[i], model, tokens, tokens, err));
+    return TRAINER_OK;
 }
 
 void learner_close(struct learner *learner)
@@ -249,11 +248,8 @@ static enum trainer_status forward_chunk(const struct learner *learner, struct l
 {
     struct trainer_passf *pass = pass_of(learner, chunk);
     pack(chunk, rows);
-    enum trainer_status status = prepare_routes(learner, chunk, pass, rows, err);
-    if (status == TRAINER_OK)
-        status = trainer_policy_forwardf(pass, params, &chunk->sequences, chunk->log_prob, entropy ? chunk->entropy : NULL, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(prepare_routes(learner, chunk, pass, rows, err));
+    TRY(trainer_policy_forwardf(pass, params, &chunk->sequences, chunk->log_prob, entropy ? chunk->entropy : NULL, err));
     if (learner->record)
         give_routes(learner, chunk, rows);
     if (chunk->value)
@@ -393,9 +389,7 @@ static enum trainer_status backward_chunk(const struct learner *learner, struct 
                                           const float *d_value, float *gradient, struct trainer_error *err)
 {
     struct trainer_passf *pass = pass_of(learner, chunk);
-    enum trainer_status status = chunk->pass ? TRAINER_OK : recompute(learner, chunk, pass, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(chunk->pass ? TRAINER_OK : recompute(learner, chunk, pass, err));
     for (size_t i = 0; i < chunk->n_wanted; i++)
         chunk->d_log_prob[i] = d_log_prob[chunk->place[i]];
     trainer_pass_weigh_balancef(pass, learner->balance / (double)learner->micro.n_full);
@@ -409,13 +403,12 @@ static enum trainer_status backward_chunk(const struct learner *learner, struct 
 static enum trainer_status backward_lane(struct learner *learner, size_t lane, const float *d_log_prob, const float *d_value,
                                          struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
     float *gradient = learner->gradient + lane * learner->n_params;
     memset(gradient, 0, learner->n_params * sizeof *gradient);
-    for (size_t c = lane; c < learner->micro.n && status == TRAINER_OK; c += GRADIENT_LANES)
+    for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
         if (learner->chunks[c].n_rows > 0)
-            status = backward_chunk(learner, &learner->chunks[c], d_log_prob, d_value, gradient, err);
-    return status;
+            TRY(backward_chunk(learner, &learner->chunks[c], d_log_prob, d_value, gradient, err));
+    return TRAINER_OK;
 }
 
 static enum trainer_status backward_lanes(struct learner *learner, const float *d_log_prob, const float *d_value,
@@ -504,9 +497,7 @@ static void add(size_t n, const float *restrict x, float *restrict sum)
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob, const float *d_value,
                                    const struct learner_rates *rates, double *norm, struct trainer_error *err)
 {
-    enum trainer_status status = backward_lanes(learner, d_log_prob, d_value, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(backward_lanes(learner, d_log_prob, d_value, err));
     for (size_t lane = 1; lane < GRADIENT_LANES; lane++)
         add(learner->n_params, learner->gradient + lane * learner->n_params, learner->gradient);
     *norm = adamw_norm(learner->n_params, learner->gradient);

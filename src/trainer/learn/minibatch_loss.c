@@ -52,15 +52,11 @@ static inline bool loss_is_stream(const struct trainer_loss *loss)
     return loss->name == TRAINER_LOSS_DPPO || loss->name == TRAINER_LOSS_IPO;
 }
 
-typedef enum rl_status policy_loss_fn(const struct rl_batch *batch, const struct rl_loss_inputf *in,
-                                      const struct rl_loss_options *options, float *d_log_prob, struct rl_loss_result *out,
-                                      struct rl_workspace *ws, struct rl_error *err);
-
 /*
  * The losses that share one function type. TURN, COMPOSE and the stream losses have other parameters and are never
  * looked up here.
  */
-static policy_loss_fn *const policy_losses[TRAINER_N_LOSSES] = {
+static rl_policy_lossf *const policy_losses[TRAINER_N_LOSSES] = {
     [TRAINER_LOSS_PPO] = rl_ppo_lossf,
     [TRAINER_LOSS_GSPO] = rl_gspo_lossf,
     [TRAINER_LOSS_CISPO] = rl_cispo_lossf,
@@ -135,8 +131,11 @@ static enum rl_status composed_loss(struct minibatch *b, const struct trainer_lo
     if (status != RL_OK)
         return status;
     *out = composed.loss;
-    result->composed = (struct loss_composed){composed.backend.mean, composed.staleness.mean, composed.backend.capped,
-                                              composed.staleness.capped, composed.weight_ess};
+    result->offpolicy.backend = composed.backend.mean;
+    result->offpolicy.staleness = composed.staleness.mean;
+    result->offpolicy.backend_capped = composed.backend.capped;
+    result->offpolicy.staleness_capped = composed.staleness.capped;
+    result->offpolicy.compose_ess = composed.weight_ess;
     return RL_OK;
 }
 
@@ -213,7 +212,10 @@ static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss 
     if (status != RL_OK)
         return status;
     double n = (double)(out->n_tokens + after.n_tokens), share = (double)after.n_tokens / fmax(1, n);
-    result->after_tool = (struct loss_after_tool){share, after.pg_clipfrac, after.ratio_mean, after.ppo_kl};
+    result->offpolicy.after_tool = share;
+    result->offpolicy.after_tool_clip_fraction = after.pg_clipfrac;
+    result->offpolicy.after_tool_ratio = after.ratio_mean;
+    result->offpolicy.after_tool_kl = after.ppo_kl;
     out->loss += after.loss;
     out->pg_clipfrac = (1 - share) * out->pg_clipfrac + share * after.pg_clipfrac;
     return RL_OK;
@@ -255,7 +257,7 @@ static enum rl_status drop_far_units(struct minibatch *b, const struct trainer_o
         return status;
     memcpy(b->mask, b->part, b->n_rl * b->width);
     number_turns(b);
-    result->dropped = (double)out.n_tokens_dropped / fmax(1, n);
+    result->offpolicy.opsm_dropped = (double)out.n_tokens_dropped / fmax(1, n);
     return RL_OK;
 }
 
@@ -504,7 +506,7 @@ static void measure_components(const struct minibatch *b, struct loss_result *re
 {
     const float *const weights[] = {b->rl, b->ce, b->ref_kl};
     for (size_t k = 0; k < 3; k++) {
-        struct loss_component *component = &result->component[k];
+        struct trainer_part *component = &result->component[k];
         double n = 0;
         for (size_t i = 0; i < b->n * b->width; i++) {
             if (!(weights[k][i] > 0))

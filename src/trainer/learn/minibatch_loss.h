@@ -11,31 +11,10 @@
 
 /* ---- what the losses of a minibatch report ---- */
 
-/* Metrics of the tokens after a tool's first answer, if they have their own clip range. */
-struct loss_after_tool {
-    double share; /* share of the rl component's tokens */
-    double clip_fraction, ratio, kl;
-};
-
-/* Metrics of the composed loss (rlcore/compose.h). */
-struct loss_composed {
-    double backend, staleness;               /* mean factors before their caps */
-    double backend_capped, staleness_capped; /* shares of tokens */
-    double ess;                              /* effective sample size of the weights, as a share */
-};
-
-/* One component of the loss. */
-struct loss_component {
-    double loss, kl;
-    uint64_t tokens; /* of the policy; for the cross-entropy also those of tools */
-};
-
 struct loss_result {
-    struct loss_component component[3]; /* enum rl_component */
+    struct trainer_part component[TRAINER_N_COMPONENTS]; /* enum rl_component */
     struct trainer_streams streams; /* sums over rows, not means */
-    double dropped; /* share of the rl component's tokens that OPSM dropped */
-    struct loss_after_tool after_tool;
-    struct loss_composed composed;
+    struct trainer_offpolicy offpolicy; /* of this minibatch; opsm_dropped and after_tool are shares of the rl component */
     double loss, clip_fraction, kl, entropy;
     double value_loss, value_clip_fraction;
     uint64_t n_valued;                 /* tokens with a value to train */

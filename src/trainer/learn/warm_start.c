@@ -107,9 +107,7 @@ static enum trainer_status step(struct learner *learner, struct demos *demos, co
                                   .matrix_rate = share * recipe->warm_start.matrix_rate,
                                   .clip_norm = recipe->training.clip_norm};
     demonstrate(demos, recipe, (uint64_t)at);
-    enum trainer_status status = learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err));
     *loss = cross_entropy(demos);
     if (!isfinite(*loss))
         return trainer_fail(err, TRAINER_ENUMERIC, "the loss is not finite");

@@ -39,21 +39,20 @@ static enum trainer_status index_token(struct trainer_passf *pass, size_t sequen
 static enum trainer_status index_sequences(struct trainer_passf *pass, struct trainer_error *err)
 {
     const struct trainer_sequences *in = &pass->sequences;
-    enum trainer_status status = TRAINER_OK;
     pass->n_wanted = 0;
     pass->n = in->start[in->n];
     if (pass->n > pass->capacity)
         return trainer_fail(err, TRAINER_EINVAL, "sequences: %zu tokens, the pass was made for %zu", pass->n, pass->capacity);
-    for (size_t s = 0; s < in->n && status == TRAINER_OK; s++) {
+    for (size_t s = 0; s < in->n; s++) {
         size_t length = in->start[s + 1] - in->start[s];
         if (in->start[s + 1] < in->start[s] || length > (size_t)pass->model.max_tokens)
             return trainer_fail(err, TRAINER_EINVAL, "sequence %zu: longer than max_tokens %d", s, pass->model.max_tokens);
         pass->first[s] = (int32_t)pass->n_wanted;
-        for (size_t i = in->start[s]; i < in->start[s + 1] && status == TRAINER_OK; i++)
-            status = index_token(pass, s, i, err);
+        for (size_t i = in->start[s]; i < in->start[s + 1]; i++)
+            TRY(index_token(pass, s, i, err));
     }
     pass->first[in->n] = (int32_t)pass->n_wanted;
-    return status;
+    return TRAINER_OK;
 }
 
 /* Queries, keys and values of a sequence are in the rows of one product, 3d apart. */
@@ -231,11 +230,8 @@ enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const re
     const real *embedding = params + pass->layout.embedding;
     const real *previous = pass->model.previous_token ? params + pass->layout.previous : NULL;
     pass->sequences = *sequences;
-    enum trainer_status status = index_sequences(pass, err);
-    if (status == TRAINER_OK)
-        status = check_replay(pass, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(index_sequences(pass, err));
+    TRY(check_replay(pass, err));
     net_embedf(pass->n, d, sequences->tokens, pass->before, embedding, previous, pass->layer[0].in);
     for (int32_t l = 0; l < pass->model.layers; l++)
         forward_layer(pass, params, l, l + 1 < pass->model.layers ? pass->layer[l + 1].in : pass->last);

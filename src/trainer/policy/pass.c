@@ -88,10 +88,8 @@ size_t trainer_pass_bytesf(const struct trainer_model *model, size_t n_tokens, s
 enum trainer_status trainer_pass_createf(struct trainer_passf **pass, const struct trainer_model *model, size_t n_tokens,
                                          size_t n_wanted, struct trainer_error *err)
 {
-    enum trainer_status status = trainer_model_check(model, err);
     *pass = NULL;
-    if (status != TRAINER_OK)
-        return status;
+    TRY(trainer_model_check(model, err));
     size_t bytes = trainer_pass_bytesf(model, n_tokens, n_wanted);
     struct carve block = {carve_block(bytes), 0};
     if (!block.base)

@@ -20,14 +20,13 @@
 static enum trainer_status check_table(const struct recipe_table *table, const void *base, const char *prefix,
                                        struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
-    for (size_t i = 0; i < table->n && status == TRAINER_OK; i++) {
+    for (size_t i = 0; i < table->n; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s%s", prefix, table->fields[i].path);
         if (table->fields[i].size > 0)
-            status = recipe_value_check(&table->fields[i], path, base, err);
+            TRY(recipe_value_check(&table->fields[i], path, base, err));
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* Ranges are checked first, because later checks multiply and index with these numbers. */
@@ -180,16 +179,12 @@ static enum trainer_status check_algorithm(const struct trainer_task *task, cons
     if (row->needs & RL_NEED_AGENTS && group_size % algorithm->hierarchy.branches != 0)
         REFUSE("algorithm.hierarchy.branches is %d, which does not divide training.group_size %d", algorithm->hierarchy.branches,
                group_size);
-    enum trainer_status status = check_passk(algorithm, training, err);
-    if (status == TRAINER_OK)
-        status = check_own_settings(algorithm, err);
-    if (status == TRAINER_OK)
-        status = check_prefix(algorithm, err);
-    if (status == TRAINER_OK)
-        status = check_hooks(algorithm, err);
-    if (status == TRAINER_OK)
-        status = check_endpoint(algorithm, err);
-    return status == TRAINER_OK ? check_distill(algorithm, err) : status;
+    TRY(check_passk(algorithm, training, err));
+    TRY(check_own_settings(algorithm, err));
+    TRY(check_prefix(algorithm, err));
+    TRY(check_hooks(algorithm, err));
+    TRY(check_endpoint(algorithm, err));
+    return check_distill(algorithm, err);
 }
 
 /* A recipe with a checkpoint has no warm start, so the settings of the warm start are not checked. */
@@ -588,30 +583,18 @@ static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe
  */
 enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err)
 {
-    enum trainer_status status = check_ranges(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_warm_start(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_tasks(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_updates(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_loss(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_reference(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_bypass(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_correction(&recipe->correction, err);
-    if (status == TRAINER_OK)
-        status = check_row_weights(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_envelope(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_routing(recipe, err);
-    if (status == TRAINER_OK)
-        status = check_judge(recipe, err);
-    if (status == TRAINER_OK)
-        status = complete_model(recipe, err);
-    return status == TRAINER_OK ? check_micro_batch(recipe, err) : status;
+    TRY(check_ranges(recipe, err));
+    TRY(check_warm_start(recipe, err));
+    TRY(check_tasks(recipe, err));
+    TRY(check_updates(recipe, err));
+    TRY(check_loss(recipe, err));
+    TRY(check_reference(recipe, err));
+    TRY(check_bypass(recipe, err));
+    TRY(check_correction(&recipe->correction, err));
+    TRY(check_row_weights(recipe, err));
+    TRY(check_envelope(recipe, err));
+    TRY(check_routing(recipe, err));
+    TRY(check_judge(recipe, err));
+    TRY(complete_model(recipe, err));
+    return check_micro_batch(recipe, err);
 }

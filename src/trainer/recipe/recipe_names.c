@@ -425,15 +425,14 @@ static enum trainer_status place_name(json_t *root, const char *name, const char
 
 static enum trainer_status place_names(json_t *root, struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
-    for (size_t i = 0; i < N_NAMES && status == TRAINER_OK; i++) {
+    for (size_t i = 0; i < N_NAMES; i++) {
         const char *alias = alias_of(names[i].path);
         if (strcmp(names[i].path, names[i].name) != 0)
-            status = place_name(root, names[i].name, names[i].path, err);
-        if (alias && status == TRAINER_OK)
-            status = place_name(root, alias, names[i].path, err);
+            TRY(place_name(root, names[i].name, names[i].path, err));
+        if (alias)
+            TRY(place_name(root, alias, names[i].path, err));
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* ---- teachers ------------------------------------------------------------------------------ */
@@ -481,11 +480,10 @@ static enum trainer_status place_teacher(json_t *algorithm, struct trainer_error
 
 static enum trainer_status place_teachers(json_t *root, struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
     json_t *list = json_object_get(root, "environments");
-    for (size_t i = 0; i < json_array_size(list) && status == TRAINER_OK; i++)
-        status = place_teacher(json_object_get(json_array_get(list, i), "algorithm"), err);
-    return status;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        TRY(place_teacher(json_object_get(json_array_get(list, i), "algorithm"), err));
+    return TRAINER_OK;
 }
 
 /*
@@ -521,10 +519,8 @@ static enum trainer_status inherit_algorithm(json_t *root, struct trainer_error 
  */
 enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err)
 {
-    enum trainer_status status = renew_keys(object, err);
-    if (status == TRAINER_OK)
-        status = inherit_algorithm(object, err);
-    if (status == TRAINER_OK)
-        status = place_names(object, err);
-    return status == TRAINER_OK ? place_teachers(object, err) : status;
+    TRY(renew_keys(object, err));
+    TRY(inherit_algorithm(object, err));
+    TRY(place_names(object, err));
+    return place_teachers(object, err);
 }

@@ -119,11 +119,10 @@ static void init_algorithm(struct trainer_algorithm *algorithm, const json_t *ta
  */
 static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *list, struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
     size_t n = json_array_size(list);
     if (n < 1 || n > TRAINER_ENVS_MAX)
         return wrong_type("environments", "a list of 1 to 4 objects", list, err);
-    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         char prefix[32];
         json_t *object = json_array_get(list, i);
         struct recipe_place place = {&recipe_task, prefix, ""};
@@ -133,10 +132,10 @@ static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *lis
         strcat(prefix, ".");
         init_task(recipe, (int32_t)i);
         init_algorithm(&recipe->tasks[i].algorithm, object);
-        status = read_object(recipe, &recipe->tasks[i], &place, object, err);
+        TRY(read_object(recipe, &recipe->tasks[i], &place, object, err));
     }
     recipe->n_tasks = (int32_t)n;
-    return status;
+    return TRAINER_OK;
 }
 
 /*
@@ -191,8 +190,8 @@ enum trainer_status recipe_from_recorded_json(struct trainer_recipe *recipe, jso
 /* Sets the defaults, reads a JSON object and checks the recipe. Messages begin with the path of the key. */
 static enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object, struct trainer_error *err)
 {
-    enum trainer_status status = recipe_from_recorded_json(recipe, object, err);
-    return status == TRAINER_OK ? recipe_check_read(recipe, err) : status;
+    TRY(recipe_from_recorded_json(recipe, object, err));
+    return recipe_check_read(recipe, err);
 }
 
 /* The word that recipe_canonical moves elsewhere, or refuses. */

@@ -164,26 +164,21 @@ static enum trainer_status load_object(json_t **object, const char *path, struct
 static enum trainer_status read_base(struct plan *plan, json_t *root, const char *directory, struct trainer_error *err)
 {
     json_t *file = json_object_get(root, "recipe"), *over = json_object_get(root, "base");
-    enum trainer_status status = TRAINER_OK;
     char path[TRAINER_PATH_MAX];
     if (file && !json_is_string(file))
         return wrong("recipe", "the path of a recipe", file, err);
     if (over && !json_is_object(over))
         return wrong("base", "an object", over, err);
     if (file)
-        status = join_path(path, directory, json_string_value(file), err);
-    if (status == TRAINER_OK && file)
-        status = load_object(&plan->base, path, err);
-    if (status != TRAINER_OK)
-        return status;
+        TRY(join_path(path, directory, json_string_value(file), err));
+    if (file)
+        TRY(load_object(&plan->base, path, err));
     if (!file)
         plan->base = json_object();
     /* Older keys are renamed before anything is merged, because otherwise a setting could exist twice. */
-    status = recipe_canonical(plan->base, err);
-    if (status == TRAINER_OK && over)
-        status = recipe_canonical(over, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(recipe_canonical(plan->base, err));
+    if (over)
+        TRY(recipe_canonical(over, err));
     return !over || sweep_lay_over(plan->base, over) ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
 }
 
@@ -544,18 +539,16 @@ static enum trainer_status check_unique(const struct trainer_sweep *sweep, int (
  */
 static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan *plan, struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
     sweep->n = plan->n_trials * plan->n_points;
     sweep->trials = calloc(sweep->n, sizeof *sweep->trials);
     if (!sweep->trials)
         return trainer_no_memory(err, sweep->n * sizeof *sweep->trials);
-    for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
-        status = expand_trial(plan, sweep->trials, i, err);
-    for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
-        status = sweep_check_given(sweep->trials, sweep->n, i, json_array_get(plan->trials, trial_at(plan, i)), plan->grid, err);
-    if (status == TRAINER_OK)
-        status = check_unique(sweep, by_name, "name", err);
-    return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;
+    for (size_t i = 0; i < sweep->n; i++)
+        TRY(expand_trial(plan, sweep->trials, i, err));
+    for (size_t i = 0; i < sweep->n; i++)
+        TRY(sweep_check_given(sweep->trials, sweep->n, i, json_array_get(plan->trials, trial_at(plan, i)), plan->grid, err));
+    TRY(check_unique(sweep, by_name, "name", err));
+    return check_unique(sweep, by_key, "recipe", err);
 }
 
 /* The caller's pointer is set last, so that the caller gets a complete sweep or none. */

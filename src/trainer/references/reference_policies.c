@@ -102,14 +102,14 @@ enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct lear
     for (size_t i = 0; i < n; i++)
         hint_row(hinted, recipe, r, first + i, i);
     struct learner_rows rows = {n, r->width, hinted->tokens, hinted->length, hinted->wanted};
-    enum trainer_status status = learner_score(learner, learner->params, &rows, hinted->log_prob, err);
-    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
+    TRY(learner_score(learner, learner->params, &rows, hinted->log_prob, err));
+    for (size_t i = 0; i < n; i++) {
         size_t row = first + i, prompt = (size_t)r->prompt[row];
         size_t inserted = (size_t)hinted->length[i] - (size_t)r->length[row];
         memcpy(r->reference + row * r->width + prompt, hinted->log_prob + i * r->width + prompt + inserted,
                ((size_t)r->length[row] - prompt) * sizeof(float));
     }
-    return status;
+    return TRAINER_OK;
 }
 
 double reference_policies_sets(const struct trainer_recipe *recipe)

@@ -69,11 +69,11 @@ enum trainer_status sampler_weights_choose(struct sampler_weights *weights, cons
     if (!recipe_is_off_policy(recipe))
         return TRAINER_OK;
     memcpy(weights->history + (size_t)iteration % kept * n, params, n * sizeof *params);
-    enum trainer_status status = admitted_age(recipe, iteration, &age, err);
+    TRY(admitted_age(recipe, iteration, &age, err));
     const float *source = weights->history + (size_t)(iteration - age) % kept * n;
     trainer_policy_quantise(&recipe->model, recipe->sampler.precision, source, weights->quantised);
     *chosen = weights->quantised;
     weights->behaviour = age > 0 ? source : NULL;
     *staleness = age;
-    return status;
+    return TRAINER_OK;
 }

@@ -199,14 +199,11 @@ static enum trainer_status read_line(struct reading *in, const char *text, size_
 
 static enum trainer_status read_lines(struct data_set *data, struct reading *in, const char *text, size_t group_size)
 {
-    enum trainer_status status = TRAINER_OK;
     int64_t before[2] = {0, 0}, label[2];
-    for (const char *at = text; *at && status == TRAINER_OK;) {
+    for (const char *at = text; *at;) {
         size_t n = strcspn(at, "\n"), row = in->rows->n;
         in->line++;
-        status = read_line(in, at, n, label);
-        if (status != TRAINER_OK)
-            return status;
+        TRY(read_line(in, at, n, label));
         at += n + (at[n] == '\n');
         if (!in->needs)
             continue;
@@ -220,7 +217,7 @@ static enum trainer_status read_lines(struct data_set *data, struct reading *in,
     data->group[data->n_groups] = in->rows->n;
     if (data->n_groups && in->rows->n - data->group[data->n_groups - 1] != group_size)
         return refuse(in, "the last group has another number of rollouts than training.group_size");
-    return status;
+    return TRAINER_OK;
 }
 
 enum trainer_status data_set_open(struct data_set *data, const struct trainer_recipe *recipe, int32_t task, unsigned needs,

@@ -46,14 +46,14 @@ enum trainer_status evaluate_once(struct sampler *sampler, struct trainer_rollou
     for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
         job.params[task] = params;
     ask(rollouts, sampler->recipe, seed);
-    enum trainer_status status = sampler_play(sampler, &job, err);
-    for (size_t i = 0; i < rollouts->n && status == TRAINER_OK; i++) {
+    TRY(sampler_play(sampler, &job, err));
+    for (size_t i = 0; i < rollouts->n; i++) {
         right += rollouts->reward[i] > 0;
         if (correct)
             correct[i] += rollouts->reward[i] > 0;
     }
     *score = rollouts->n > 0 ? right / (double)rollouts->n : 0;
-    return status;
+    return TRAINER_OK;
 }
 
 /*

@@ -231,15 +231,12 @@ enum trainer_status allocation_draw(struct allocation *a, const struct trainer_t
 {
     struct rl_beta_fit fit;
     struct rl_error core;
-    enum trainer_status status = TRAINER_OK;
     if (rl_passk_beta_fit(a->pool, a->asked, a->right, &fit, &core) != RL_OK)
         fit = (struct rl_beta_fit){.alpha = 1, .beta = 1};
     for (int32_t q = 0; q < task->questions; q++)
         a->chosen[q] = (int32_t)((plan->first + (size_t)q) % a->pool);
     if (task->hardness > 0 || drops(task))
-        status = choose(a, task, plan, &fit, err);
-    if (status != TRAINER_OK)
-        return status;
+        TRY(choose(a, task, plan, &fit, err));
     measure_rates(a, task, &fit, metrics);
     return a->sizes ? size_groups(a, task, plan->group_size, &fit, metrics, err) : TRAINER_OK;
 }

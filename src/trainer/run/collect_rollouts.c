@@ -1,11 +1,10 @@
-#include "run/collect_rollouts.h"
-
 #include <string.h>
 
 #include "recipe/recipe_needs.h"
 #include "run/run.h"
 #include "run/side_rollouts.h"
 #include "run/side_rows.h"
+#include "support/error.h"
 #include "support/rng.h"
 
 /* The value of a rollout's prefixes, estimated by continuations: how often the policy succeeds when it
@@ -75,16 +74,15 @@ static enum trainer_status prefix_values(struct run *run, int32_t iteration, con
     const struct trainer_recipe *recipe = run->recipe;
     const struct trainer_rollouts *r = run->rollouts;
     uint64_t seed = trainer_seed(recipe->seed, 'v', (uint64_t)iteration);
-    enum trainer_status status = TRAINER_OK;
-    for (size_t first = 0, end; first < r->n && status == TRAINER_OK; first = end) {
+    for (size_t first = 0, end; first < r->n; first = end) {
         int32_t task = r->task[first];
         for (end = first; end < r->n && r->task[end] == task; end++)
             continue;
         if (side_continues(recipe, task))
-            status = continue_rows(run, first, end - first, recipe->tasks[task].algorithm.prefix.continuations, seed, *job,
-                                   metrics, err);
+            TRY(continue_rows(run, first, end - first, recipe->tasks[task].algorithm.prefix.continuations, seed, *job, metrics,
+                              err));
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* remax subtracts the outcome of each question's greedy rollout (arXiv 2310.10505). Plays one greedy rollout of each question of the plan, and sets the baseline of the plan's rows, which begin at
@@ -103,9 +101,7 @@ static enum trainer_status greedy_baseline(struct run *run, const struct rollout
     one.sizes = NULL;
     one.noise_seed = trainer_seed(plan->noise_seed, 'g', (uint64_t)plan->task);
     greedy.temperature = 0;
-    enum trainer_status status = side_play(run, &one, greedy, metrics, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(side_play(run, &one, greedy, metrics, err));
     for (size_t i = first; i < r->n; i++)
         r->baseline[i] = run->side->reward[rollouts_question(r, i)];
     for (size_t q = 0; q < run->side->n; q++)
@@ -154,26 +150,23 @@ static enum trainer_status draw_questions(struct run *run, struct rollouts_plan 
 static enum trainer_status start_rows(struct run *run, int32_t iteration, const struct sampler_job *job,
                                       struct trainer_iteration *metrics, struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
     size_t first = 0;
-    for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
+    for (int32_t task = 0; task < run->recipe->n_tasks; task++) {
         struct rollouts_plan plan = plan_for(run->recipe, task, iteration);
         unsigned needs = recipe_needs(run->recipe, task);
-        status = draw_questions(run, &plan, iteration, metrics, err);
-        if (status != TRAINER_OK)
-            return status;
+        TRY(draw_questions(run, &plan, iteration, metrics, err));
         if (run->data[task].rows) {
             data_set_add(&run->data[task], run->rollouts, &plan, first);
         } else if (needs & RL_NEED_AGENTS) {
-            status = shared_beginnings_play(run, &plan, first, job, metrics, err);
+            TRY(shared_beginnings_play(run, &plan, first, job, metrics, err));
         } else {
             rollouts_add(run->rollouts, &plan, first);
             if (needs & RL_NEED_GREEDY)
-                status = greedy_baseline(run, &plan, first, job, metrics, err);
+                TRY(greedy_baseline(run, &plan, first, job, metrics, err));
         }
         first = run->rollouts->n;
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* sft's rollouts are sampled by the frozen model that it imitates. */

@@ -1,4 +1,4 @@
-#include "run/credit_rollouts.h"
+#include "run/run.h"
 
 #include <math.h>
 

@@ -65,18 +65,17 @@ enum trainer_status environment_losses_add(struct environment_losses *losses, co
                                            struct workspace *workspace, struct trainer_part env[TRAINER_ENVS_MAX],
                                            struct trainer_error *err)
 {
-    enum trainer_status status = TRAINER_OK;
-    for (int32_t task = 0; losses->part && task < recipe->n_tasks && status == TRAINER_OK; task++) {
+    for (int32_t task = 0; losses->part && task < recipe->n_tasks; task++) {
         struct loss_result result;
         if (gather(losses, rollouts, minibatch, task) == 0)
             continue;
-        status = minibatch_loss(losses->part, &recipe->loss, workspace, &result, err);
+        TRY(minibatch_loss(losses->part, &recipe->loss, workspace, &result, err));
         env[task].loss += result.loss;
         env[task].kl += result.kl;
         env[task].tokens += result.n_tokens;
         losses->updates[task]++;
     }
-    return status;
+    return TRAINER_OK;
 }
 
 void environment_losses_end(struct environment_losses *losses, const struct trainer_recipe *recipe,

@@ -2,7 +2,7 @@
 
 #include "learn/minibatch_loss.h"
 #include "recipe/recipe_needs.h"
-#include "run/off_policy_correction.h"
+#include "run/run.h"
 #include "run/value_arrays.h"
 #include "support/clock.h"
 #include "support/error.h"
@@ -39,17 +39,16 @@ static enum trainer_status assign(struct run *run, const struct trainer_recipe *
                                   struct credit_memory *memory, struct trainer_error *err)
 {
     struct gradient_trace *trace = run->trace;
-    enum trainer_status status = TRAINER_OK;
     size_t first = 0;
     *memory = copy_state(run, trace);
-    for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++) {
+    for (int32_t task = 0; task < recipe->n_tasks; task++) {
         size_t n = recipe_task_rows(recipe, task);
         const struct credit_task at = {recipe, task, first, n, iteration};
         struct rl_a2tgpo_stats stats;
-        status = credit_assign(trace->rollouts, &at, memory, &run->workspace, &stats, err);
+        TRY(credit_assign(trace->rollouts, &at, memory, &run->workspace, &stats, err));
         first += n;
     }
-    return status == TRAINER_OK ? correction_weigh(recipe, trace->rollouts, &run->workspace, err) : status;
+    return correction_weigh(recipe, trace->rollouts, &run->workspace, err);
 }
 
 /* Rows are visited once in each epoch, so a row's log-probs in an epoch have one place. */

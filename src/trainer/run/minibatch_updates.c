@@ -4,7 +4,7 @@
  * siblings. Old log-probs are computed before the first update of the iteration, because the clip range limits the
  * distance to the policy of that time.
  */
-#include "run/minibatch_updates.h"
+#include "run/run.h"
 
 #include <math.h>
 
@@ -117,6 +117,7 @@ static void take_stream_means(struct trainer_streams *s)
 static void add(struct trainer_iteration *metrics, const struct loss_result *result, double norm)
 {
     struct trainer_offpolicy *off = &metrics->offpolicy;
+    const struct trainer_offpolicy *part = &result->offpolicy;
     metrics->loss += result->loss;
     for (size_t i = 0; i < TRAINER_N_COMPONENTS; i++) {
         metrics->component[i].loss += result->component[i].loss;
@@ -130,16 +131,16 @@ static void add(struct trainer_iteration *metrics, const struct loss_result *res
     metrics->values.loss += result->value_loss;
     metrics->values.clip_fraction += result->value_clip_fraction;
     metrics->n_valued += result->n_valued;
-    off->opsm_dropped += result->dropped;
-    off->after_tool += result->after_tool.share;
-    off->after_tool_clip_fraction += result->after_tool.clip_fraction;
-    off->after_tool_ratio += result->after_tool.ratio;
-    off->after_tool_kl += result->after_tool.kl;
-    off->backend += result->composed.backend;
-    off->staleness += result->composed.staleness;
-    off->backend_capped += result->composed.backend_capped;
-    off->staleness_capped += result->composed.staleness_capped;
-    off->compose_ess += result->composed.ess;
+    off->opsm_dropped += part->opsm_dropped;
+    off->after_tool += part->after_tool;
+    off->after_tool_clip_fraction += part->after_tool_clip_fraction;
+    off->after_tool_ratio += part->after_tool_ratio;
+    off->after_tool_kl += part->after_tool_kl;
+    off->backend += part->backend;
+    off->staleness += part->staleness;
+    off->backend_capped += part->backend_capped;
+    off->staleness_capped += part->staleness_capped;
+    off->compose_ess += part->compose_ess;
     metrics->distillation.loss += result->distilled;
     metrics->distillation.clipped += result->distill_clipped;
     add_streams(&metrics->streams, &result->streams);

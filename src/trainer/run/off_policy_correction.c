@@ -1,9 +1,9 @@
 /*
- * off_policy_correction.c: see off_policy_correction.h. The learner's log-probs are computed only if they can
+ * off_policy_correction.c: see run_correct in run.h. The learner's log-probs are computed only if they can
  * differ from the sampler's (other weights, another temperature) or if a correction needs them. On-policy both
  * log-probs agree, and a pass over all rollouts is saved.
  */
-#include "run/off_policy_correction.h"
+#include "run/run.h"
 
 #include <math.h>
 

@@ -38,6 +38,13 @@ struct state_numbers {
     char kernels[TRAINER_KERNELS_MAX]; /* of the process that wrote the state; other kernels may round differently */
 };
 
+/* The members of struct run_totals that are saved under the same name; `late` is an array and is copied apart. */
+/* clang-format off */
+#define TOTALS(X)                                                                                                                \
+    X(score_sum) X(n_scores) X(scale_mean_sum) X(scale_std_sum) X(entropy_sum) X(clip_fraction_sum) X(alpha_sum) X(n_alpha)      \
+    X(late_values) X(n_late_values) X(n_late) X(judged)
+/* clang-format on */
+
 #define SECONDS_MOST 1e9 /* 30 years */
 #define COUNT_MOST ((uint64_t)1 << 62)
 
@@ -243,23 +250,13 @@ static void take_numbers(const struct run *run, int32_t iterations, struct state
     numbers->iterations = iterations;
     numbers->steps = (int64_t)run->learner.adam.steps;
     numbers->train_s = clock_now() - run->clock.began;
-    numbers->score_sum = run->totals.score_sum;
-    numbers->n_scores = run->totals.n_scores;
-    numbers->scale_mean_sum = run->totals.scale_mean_sum;
-    numbers->scale_std_sum = run->totals.scale_std_sum;
-    numbers->entropy_sum = run->totals.entropy_sum;
-    numbers->clip_fraction_sum = run->totals.clip_fraction_sum;
-    numbers->alpha_sum = run->totals.alpha_sum;
-    numbers->n_alpha = run->totals.n_alpha;
-    numbers->late_values = run->totals.late_values;
-    numbers->n_late_values = run->totals.n_late_values;
-    numbers->n_late = run->totals.n_late;
+#define TAKE(member) numbers->member = run->totals.member;
+    TOTALS(TAKE)
     memcpy(numbers->late, run->totals.late, sizeof numbers->late);
     for (size_t i = 0; i < TRAINER_ENVS_MAX; i++) {
         numbers->baseline[i] = run->memory.baseline[i].value;
         numbers->n_baselines[i] = run->memory.n_baselines[i];
     }
-    numbers->judged = run->totals.judged;
     trainer_kernels(numbers->kernels);
 }
 
@@ -387,23 +384,13 @@ static void give_numbers(struct run *run, const struct state_numbers *numbers)
 {
     run->learner.adam.steps = (uint64_t)numbers->steps;
     run->clock.began = clock_now() - numbers->train_s;
-    run->totals.score_sum = numbers->score_sum;
-    run->totals.n_scores = numbers->n_scores;
-    run->totals.scale_mean_sum = numbers->scale_mean_sum;
-    run->totals.scale_std_sum = numbers->scale_std_sum;
-    run->totals.entropy_sum = numbers->entropy_sum;
-    run->totals.clip_fraction_sum = numbers->clip_fraction_sum;
-    run->totals.alpha_sum = numbers->alpha_sum;
-    run->totals.n_alpha = numbers->n_alpha;
-    run->totals.late_values = numbers->late_values;
-    run->totals.n_late_values = numbers->n_late_values;
-    run->totals.n_late = numbers->n_late;
+#define GIVE(member) run->totals.member = numbers->member;
+    TOTALS(GIVE)
     memcpy(run->totals.late, numbers->late, sizeof run->totals.late);
     for (size_t i = 0; i < TRAINER_ENVS_MAX; i++) {
         run->memory.baseline[i] = (struct rl_baseline){NULL, numbers->baseline[i]};
         run->memory.n_baselines[i] = (size_t)numbers->n_baselines[i];
     }
-    run->totals.judged = numbers->judged;
 }
 
 enum trainer_status resume_state_load(struct run *run, const char *path, int32_t *iterations, struct trainer_error *err)
@@ -433,9 +420,7 @@ enum trainer_status trainer_state_read(const char *path, const struct trainer_re
 enum trainer_status trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX], struct trainer_error *err)
 {
     struct state_numbers numbers;
-    enum trainer_status status = read_numbers(path, &numbers, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(read_numbers(path, &numbers, err));
     if (memcmp(numbers.magic, MAGIC, sizeof numbers.magic) != 0 || numbers.version != VERSION)
         return trainer_fail(err, TRAINER_ECORRUPT, "%s: not the state of a run", path);
     snprintf(kernels, TRAINER_KERNELS_MAX, "%.*s", TRAINER_KERNELS_MAX - 1, numbers.kernels);

@@ -130,15 +130,14 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         return TRAINER_ENOMEM;
     if (!open_anchors(run))
         return trainer_no_memory(err, sizeof(double));
-    enum trainer_status status = value_arrays_open(&run->value_arrays, recipe, run->rollouts, run->minibatch, err);
-    if (status == TRAINER_OK)
-        status = routing_open(&run->routing, recipe, run->rollouts, err);
-    for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
-        status = allocation_open(&run->allocation[task], &recipe->tasks[task], err);
-    for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
+    TRY(value_arrays_open(&run->value_arrays, recipe, run->rollouts, run->minibatch, err));
+    TRY(routing_open(&run->routing, recipe, run->rollouts, err));
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
+        TRY(allocation_open(&run->allocation[task], &recipe->tasks[task], err));
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
         if (recipe->tasks[task].data[0])
-            status = data_set_open(&run->data[task], recipe, task, data_needs(recipe, task), err);
-    return status;
+            TRY(data_set_open(&run->data[task], recipe, task, data_needs(recipe, task), err));
+    return TRAINER_OK;
 }
 
 /* The number of threads is limited before any code can start a thread. */

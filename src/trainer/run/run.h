@@ -1,7 +1,6 @@
 /*
- * run.h: a training run: its data, and the functions that open and close it. The steps of an iteration are in
- * collect_rollouts.h, credit_rollouts.h, off_policy_correction.h and minibatch_updates.h; training.c calls them in that
- * order.
+ * run.h: a training run: its data, the functions that open and close it, and the steps of an iteration, each of which has a file:
+ * collect_rollouts.c, credit_rollouts.c, off_policy_correction.c and minibatch_updates.c.
  */
 #pragma once
 
@@ -88,6 +87,38 @@ struct run {
  */
 enum trainer_status run_open(struct run *run, struct trainer_error *err);
 void run_close(struct run *run);
+
+/* ---- the steps of an iteration, in the order in which training.c calls them ---- */
+
+/*
+ * Fills run->rollouts with the rollouts of iteration `iteration` (0-based) of all tasks, played by the sampler's
+ * weights, and with their information gains. Gains are measured in every trial, even if the algorithm does not read
+ * them, because they are used to compare rows of different algorithms.
+ */
+enum trainer_status run_collect(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err);
+
+/*
+ * Computes log-probs of the reference policies, assigns credit to every task's rollouts with the task's algorithm, and fills the
+ * metrics of rollouts and credit.
+ */
+enum trainer_status run_credit(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err);
+
+/*
+ * Corrects for rollouts that the learner did not sample. Comes before the first update, because importance weights compare the
+ * sampler with the learner's weights before the updates. Sets the old log-probs of the ratio, the importance weights, and the tokens
+ * that are not rejected. On-policy these are the sampler's log-probs, weights of 1, and all tokens.
+ */
+enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics, struct trainer_error *err);
+
+/*
+ * The part of run_correct for rollouts whose old log-probs are known. Sets their weight and kept: importance weights and rejections
+ * of the recipe's correction, or 1 and mask without one.
+ */
+enum trainer_status correction_weigh(const struct trainer_recipe *recipe, struct trainer_rollouts *rollouts,
+                                     struct workspace *workspace, struct trainer_error *err);
+
+/* Runs the epochs of minibatches over run->rollouts. metrics receives means over the updates. */
+enum trainer_status run_update(struct run *run, int32_t iteration, struct trainer_iteration *metrics, struct trainer_error *err);
 
 /* ---- a digest that shows whether two recipes give the same results ---- */
 /*

@@ -3,8 +3,7 @@
 
 #include <rlcore/algorithm.h>
 
-#include "run/collect_rollouts.h"
-#include "run/credit_rollouts.h"
+#include "run/run.h"
 
 /*
  * A person wants to see what the policy writes, not the rows of a data set. Algorithms that get rollouts, advantages or a

@@ -12,12 +12,8 @@
 #include "references/reference_policies.h"
 #include "rollout/rollouts.h"
 #include "rollout/evaluate.h"
-#include "run/collect_rollouts.h"
-#include "run/credit_rollouts.h"
 #include "run/gradient_trace.h"
 #include "run/memory_bound.h"
-#include "run/minibatch_updates.h"
-#include "run/off_policy_correction.h"
 #include "run/resume_state.h"
 #include "run/run.h"
 #include "support/clock.h"
@@ -167,10 +163,8 @@ static enum trainer_status make_first_weights(struct run *run, struct trainer_er
 static enum trainer_status evaluate(struct run *run, int32_t iteration, struct trainer_error *err)
 {
     struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATION, .step = iteration, .steps = run->recipe->training.iterations};
-    enum trainer_status status = evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1,
-                                               run->recipe->evaluation.temperature, &event.score, NULL, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1, run->recipe->evaluation.temperature, &event.score,
+                      NULL, err));
     run->totals.score_sum += event.score;
     run->totals.n_scores++;
     return run_report(run, &event, err);
