@@ -1,8 +1,4 @@
 /* history_database.c: SQLite files of other tools, which may be damaged or made to do harm. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "histories/readers.h"
 
 sqlite3 *history_database(const char *path, char why[HISTORY_WHY_MAX])
@@ -25,31 +21,29 @@ sqlite3 *history_database(const char *path, char why[HISTORY_WHY_MAX])
     return NULL;
 }
 
-sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first,
-                            const char *second)
+struct query history_ask(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *text)
 {
-    sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) {
-        history_fail(why, "cannot read %.300s: %.150s", path, sqlite3_errmsg(db));
-        return NULL;
-    }
-    if (first)
-        sqlite3_bind_text(stmt, 1, first, -1, SQLITE_STATIC);
-    if (second)
-        sqlite3_bind_text(stmt, 2, second, -1, SQLITE_STATIC);
-    return stmt;
+    struct query query = {.path = path, .why = why, .failed = !db};
+    if (db && sqlite3_prepare_v2(db, sql, -1, &query.stmt, NULL) != SQLITE_OK)
+        query.failed = !history_fail(why, "cannot read %.300s: %.150s", path, sqlite3_errmsg(db));
+    if (query.stmt && text)
+        sqlite3_bind_text(query.stmt, 1, text, -1, SQLITE_STATIC);
+    return query;
 }
 
-bool history_next(sqlite3_stmt *stmt, const char *path, bool *failed, char why[HISTORY_WHY_MAX])
+bool history_next(struct query *query)
 {
-    int code = stmt && !*failed ? sqlite3_step(stmt) : SQLITE_DONE;
-    if (code == SQLITE_ROW)
-        return true;
-    if (!stmt || code != SQLITE_DONE)
-        *failed = true;
-    if (code != SQLITE_DONE)
-        history_fail(why, "cannot read %.300s: %.150s", path, sqlite3_errmsg(sqlite3_db_handle(stmt)));
-    return false;
+    const int code = query->failed ? SQLITE_DONE : sqlite3_step(query->stmt);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        query->failed =
+            !history_fail(query->why, "cannot read %.300s: %.150s", query->path, sqlite3_errmsg(sqlite3_db_handle(query->stmt)));
+    return code == SQLITE_ROW;
+}
+
+bool history_end(struct query *query)
+{
+    sqlite3_finalize(query->stmt);
+    return !query->failed;
 }
 
 bool history_has_column(sqlite3 *db, const char *table, const char *column)
@@ -64,19 +58,18 @@ json_t *read_stranger(const char *path, const struct history_options *options, c
         " WHERE m.type = 'table' GROUP BY m.name ORDER BY m.name NOT LIKE '%run%' AND m.name NOT LIKE '%trial%', m.name";
     char tables[200] = "", first[64] = "TABLE";
     size_t length = 0;
-    bool failed = false;
     sqlite3 *db = history_database(path, why);
-    sqlite3_stmt *stmt = db ? history_query(db, path, why, sql, NULL, NULL) : NULL;
+    struct query query = history_ask(db, path, why, sql, NULL);
     (void)options;
-    while (history_next(stmt, path, &failed, why) && length < sizeof tables) {
+    while (history_next(&query) && length < sizeof tables) {
         if (!length)
-            snprintf(first, sizeof first, "%s", history_column(stmt, 0));
+            snprintf(first, sizeof first, "%s", history_column(&query, 0));
         length += (size_t)snprintf(tables + length, sizeof tables - length, "%s%.40s (%.120s)", length ? ", " : "",
-                                   history_column(stmt, 0), history_column(stmt, 1));
+                                   history_column(&query, 0), history_column(&query, 1));
     }
-    sqlite3_finalize(stmt);
+    const bool read = history_end(&query);
     sqlite3_close(db);
-    if (!failed)
+    if (read)
         history_fail(why,
                      "%.80s is of no known tool; its tables: %s; import one as a table: sqlite3 -header -csv %.60s 'SELECT * "
                      "FROM %.40s' >runs.csv, lineage import runs.csv --map COLUMN=metric",
@@ -84,9 +77,9 @@ json_t *read_stranger(const char *path, const struct history_options *options, c
     return NULL;
 }
 
-const char *history_column(sqlite3_stmt *stmt, int column)
+const char *history_column(const struct query *query, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(stmt, column);
+    const char *text = (const char *)sqlite3_column_text(query->stmt, column);
     return text ? text : "";
 }
 
@@ -95,20 +88,18 @@ bool history_choose(char id[64], json_t *history, sqlite3 *db, const char *path,
 {
     char names[256] = "";
     size_t found = 0, length = 0;
-    bool failed = false;
-    sqlite3_stmt *stmt = history_query(db, path, why, sql, NULL, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        const char *name = history_column(stmt, 1);
+    struct query query = history_ask(db, path, why, sql, NULL);
+    while (history_next(&query)) {
+        const char *name = history_column(&query, 1);
         if (length < sizeof names)
             length += (size_t)snprintf(names + length, sizeof names - length, "%s%.60s", length ? ", " : "", name);
         if (options->study && strcmp(options->study, name) != 0)
             continue;
-        snprintf(id, 64, "%.63s", history_column(stmt, 0));
+        snprintf(id, 64, "%.63s", history_column(&query, 0));
         history_set_text(history, "study", name);
         found++;
     }
-    sqlite3_finalize(stmt);
-    if (failed)
+    if (!history_end(&query))
         return false;
     if (found > 1)
         history_fail(why, "%.150s has several; choose one by --study: %.250s", path, names);

@@ -1,5 +1,5 @@
 /* history_run.c: the form that every reader gives; see history.h. */
-#define _GNU_SOURCE /* timegm, asprintf */
+#define _GNU_SOURCE /* timegm, asprintf, strcasestr */
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -11,7 +11,6 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 enum { DEPTH = 16, FILE_BYTES = 1 << 30 };
@@ -233,48 +232,40 @@ void history_drop_points(json_t *run, int64_t from)
 
 /* ---- words of tools ---- */
 
+bool history_is_one_of(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words; n && !strchr(word, ',') && (at = strcasestr(at, word)); at++)
+        if (at > words && at[-1] == ',' && at[n] == ',')
+            return true;
+    return false;
+}
+
 const char *history_state(const char *word)
 {
     static const struct { /* STATE_.. are of Determined */
-        const char *state, *words[28];
-    } states[] = {
-        {"finished",
-         {"",         "finished", "complete", "completed",   "success",   "succeeded", "done",           "ok",       "terminated",
-          "keep",     "kept",     "baseline", "discard",     "discarded", "improved",  "accept",         "accepted", "reject",
-          "rejected", "revert",   "reverted", "improvement", "passed",    "finalized", "STATE_COMPLETED"}},
-        {"failed",
-         {"failed", "fail", "failure", "error", "errored", "crashed", "crash", "timeout", "memoryout", "oom", "invalid",
-          "STATE_ERROR"}},
-        {"killed",
-         {"killed", "preempted", "interrupted", "cancelled", "canceled", "aborted", "abandoned", "harness_abort",
-          "STATE_CANCELED", "STATE_DELETED"}},
-        {"pruned", {"pruned"}},
-        {"running",
-         {"running",
-          "waiting",
-          "scheduled",
-          "pending",
-          "paused",
-          "queued",
-          "open",
-          "preempting",
-          "started",
-          "inprogress",
-          "STATE_ACTIVE",
-          "STATE_PAUSED",
-          "STATE_RUNNING",
-          "STATE_QUEUED",
-          "STATE_PULLING",
-          "STATE_STARTING",
-          "STATE_STOPPING_COMPLETED",
-          "STATE_STOPPING_CANCELED",
-          "STATE_STOPPING_KILLED",
-          "STATE_STOPPING_ERROR"}}};
+        const char *state, *words;
+    } states[] = {{"finished",
+                   ",finished,complete,completed,success,succeeded,done,ok,terminated,keep,kept,baseline,discard,discarded,"
+                   "improved,accept,accepted,reject,rejected,revert,reverted,improvement,passed,finalized,"
+                   "STATE_COMPLETED,"},
+                  {"failed", ",failed,fail,failure,error,errored,crashed,crash,timeout,memoryout,oom,invalid,STATE_ERROR,"},
+                  {"killed", ",killed,preempted,interrupted,cancelled,canceled,aborted,abandoned,harness_abort,STATE_CANCELED,"
+                             "STATE_DELETED,"},
+                  {"pruned", ",pruned,"},
+                  {"running", ",running,waiting,scheduled,pending,paused,queued,open,preempting,started,inprogress,STATE_ACTIVE,"
+                              "STATE_PAUSED,STATE_RUNNING,STATE_QUEUED,STATE_PULLING,STATE_STARTING,STATE_STOPPING_COMPLETED,"
+                              "STATE_STOPPING_CANCELED,STATE_STOPPING_KILLED,STATE_STOPPING_ERROR,"}};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        for (const char *const *known = states[i].words; *known; known++)
-            if (strcasecmp(word, *known) == 0)
-                return states[i].state;
+        if (!*word || history_is_one_of(states[i].words, word))
+            return states[i].state;
     return NULL;
+}
+
+void history_set_state(json_t *run, const char *word, const char *otherwise)
+{
+    const char *state = word ? history_state(word) : NULL;
+    history_set_text(run, "state", state ? state : otherwise);
 }
 
 /* ---- YAML ---- */
@@ -390,6 +381,20 @@ FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX])
     return tree;
 }
 
+FTSENT *history_entry(FTS *tree, int levels)
+{
+    FTSENT *entry = tree ? fts_read(tree) : NULL;
+    if (entry && entry->fts_info == FTS_D && entry->fts_level >= levels)
+        fts_set(tree, entry, FTS_SKIP);
+    return entry;
+}
+
+void history_leave(FTS *tree)
+{
+    if (tree)
+        fts_close(tree);
+}
+
 double history_written(const struct stat *st)
 {
     return (double)st->st_mtim.tv_sec + 1e-9 * (double)st->st_mtim.tv_nsec;
@@ -423,4 +428,18 @@ bool history_each_value(const char *path, bool (*take)(void *context, json_t *va
     }
     free(text);
     return good;
+}
+
+static bool keep_first(void *context, json_t *value)
+{
+    json_t **first = context;
+    if (!*first)
+        *first = json_incref(value);
+    return true;
+}
+
+bool history_first_value(const char *path, json_t **value, char why[HISTORY_WHY_MAX])
+{
+    *value = NULL;
+    return history_each_value(path, keep_first, value, why);
 }

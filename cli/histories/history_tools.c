@@ -2,44 +2,13 @@
 #include "histories/history.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fts.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 /* ---- which tool ---- */
-
-static bool has_table(const char *path, const char *table, const char *column)
-{
-    char why[HISTORY_WHY_MAX];
-    sqlite3 *db = history_database(path, why);
-    bool has = db && history_has_column(db, table, column);
-    sqlite3_close(db);
-    return has;
-}
-
-static bool is_optuna(const char *path)
-{
-    return has_table(path, "trial_params", "distribution_json");
-}
-
-static bool is_mlflow_database(const char *path)
-{
-    return has_table(path, "runs", "run_uuid");
-}
-
-static bool is_trackio(const char *path)
-{
-    return has_table(path, "metrics", "run_name");
-}
 
 /* A directory of MLflow has directories with a meta.yaml, those of the experiments. */
 static bool is_mlflow(const char *path)
@@ -57,42 +26,6 @@ static bool is_mlflow(const char *path)
     return any;
 }
 
-/* Whether a file at most `levels` below the directory is one. */
-static bool tree_has(const char *path, int levels, bool (*is)(const FTSENT *file))
-{
-    char why[HISTORY_WHY_MAX];
-    FTS *tree = history_tree(path, why);
-    bool any = false;
-    for (FTSENT *entry; tree && !any && (entry = fts_read(tree));) {
-        any = entry->fts_info == FTS_F && is(entry);
-        if (entry->fts_info == FTS_D && entry->fts_level >= levels)
-            fts_set(tree, entry, FTS_SKIP);
-    }
-    if (tree)
-        fts_close(tree);
-    return any;
-}
-
-static bool is_event_file(const FTSENT *file)
-{
-    return strstr(file->fts_name, ".tfevents.") != NULL;
-}
-
-static bool is_tensorboard(const char *path)
-{
-    return tree_has(path, INT_MAX, is_event_file);
-}
-
-static bool is_run_log(const FTSENT *file)
-{
-    return cli_ends_with(file->fts_name, ".wandb");
-}
-
-static bool is_wandb_folder(const char *path)
-{
-    return tree_has(path, INT_MAX, is_run_log);
-}
-
 static bool has_beside(const FTSENT *file, const char *name)
 {
     char path[PATH_MAX];
@@ -100,24 +33,19 @@ static bool has_beside(const FTSENT *file, const char *name)
     return access(path, F_OK) == 0;
 }
 
+static bool is_event_file(const FTSENT *file)
+{
+    return strstr(file->fts_name, ".tfevents.") != NULL;
+}
+
+static bool is_run_log(const FTSENT *file)
+{
+    return cli_ends_with(file->fts_name, ".wandb");
+}
+
 static bool is_ray_trial(const FTSENT *file)
 {
-    return strcmp(file->fts_name, "params.json") == 0 && (has_beside(file, "result.json") || has_beside(file, "error.txt"));
-}
-
-static bool is_ray(const char *path)
-{
-    return tree_has(path, 2, is_ray_trial);
-}
-
-static bool is_lightning_version(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "metrics.csv") == 0 && has_beside(file, "hparams.yaml");
-}
-
-static bool is_lightning(const char *path)
-{
-    return tree_has(path, 3, is_lightning_version);
+    return has_beside(file, "result.json") || has_beside(file, "error.txt");
 }
 
 static bool is_program_file(const FTSENT *file)
@@ -125,92 +53,14 @@ static bool is_program_file(const FTSENT *file)
     return strcmp(file->fts_parent->fts_name, "programs") == 0 && cli_ends_with(file->fts_name, ".json");
 }
 
-static bool is_openevolve(const char *path)
-{
-    return tree_has(path, 4, is_program_file);
-}
-
-static bool is_sacred_run(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "run.json") == 0 && has_beside(file, "config.json");
-}
-
-static bool is_sacred(const char *path)
-{
-    return tree_has(path, 3, is_sacred_run);
-}
-
 static bool is_keras_trial(const FTSENT *file)
 {
-    return strcmp(file->fts_name, "trial.json") == 0 && strncmp(file->fts_parent->fts_name, "trial_", 6) == 0;
-}
-
-static bool is_keras_tuner(const char *path)
-{
-    return tree_has(path, 3, is_keras_trial);
-}
-
-static bool is_smac_file(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "runhistory.json") == 0;
-}
-
-static bool is_smac(const char *path)
-{
-    return tree_has(path, 3, is_smac_file);
-}
-
-static bool is_hpbandster_file(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "results.json") == 0 && has_beside(file, "configs.json");
-}
-
-static bool is_hpbandster(const char *path)
-{
-    return tree_has(path, 1, is_hpbandster_file);
-}
-
-static bool is_comet_file(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "experiment.json") == 0 && has_beside(file, "messages.json");
-}
-
-static bool is_comet(const char *path)
-{
-    return tree_has(path, 2, is_comet_file);
-}
-
-static bool is_neptune_file(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "metadata.json") == 0 && has_beside(file, "data-1.log");
-}
-
-static bool is_neptune(const char *path)
-{
-    return tree_has(path, 4, is_neptune_file);
-}
-
-static bool is_clearml_task(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "task.json") == 0 && has_beside(file, "metrics.jsonl");
-}
-
-static bool is_clearml(const char *path)
-{
-    return tree_has(path, 2, is_clearml_task);
-}
-
-static bool is_shinka(const char *path)
-{
-    return has_table(path, "programs", "combined_score");
-}
-
-static bool is_mlparty(const char *path)
-{
-    return has_table(path, "nodes", "params_hash");
+    return strncmp(file->fts_parent->fts_name, "trial_", 6) == 0;
 }
 
 enum { HEAD = 65536 };
+
+#define JOURNAL "{\"op_code\":" /* the first bytes of a journal of Optuna */
 
 /* Whether all of the words are in the first bytes of the file, which begin with the first one of them, blanks aside. */
 static bool head_has(const char *path, const char *first, const char *second, const char *third)
@@ -227,16 +77,6 @@ static bool head_has(const char *path, const char *first, const char *second, co
     if (in)
         fclose(in);
     return has;
-}
-
-static bool is_wandb_log(const char *path)
-{
-    return head_has(path, ":W&B", "", "");
-}
-
-static bool is_journal(const char *path)
-{
-    return head_has(path, "{\"op_code\":", "", "");
 }
 
 /* Whether the file has that name, and the other one is in its folder. */
@@ -262,24 +102,9 @@ static bool is_ray_result(const char *path)
            head_has(path, "{", "\"training_iteration\":", "\"trial_id\":");
 }
 
-static bool is_aide(const char *path)
-{
-    return head_has(path, "{\"nodes\":[", "\"code\":", "\"plan\":");
-}
-
-static bool is_smac_history(const char *path)
-{
-    return head_has(path, "{", "\"config_id\":", "\"starttime\":");
-}
-
 static bool is_hpbandster_results(const char *path)
 {
     return cli_ends_with(path, "results.json") && head_has(path, "[[", "\"submitted\":", "\"finished\":");
-}
-
-static bool is_dvc(const char *path)
-{
-    return head_has(path, "[{", "\"rev\": \"workspace\"", "\"experiments\":");
 }
 
 static bool is_wandb(const char *path)
@@ -341,45 +166,99 @@ static bool is_any(const char *path)
     return path != NULL;
 }
 
+/* What shows the tool. All members that are given must hold. */
+struct sign {
+    int depth; /* above 0: a file at most so deep below the folder .. */
+    const char *file, *beside; /* .. has this name, and this one is in its folder */
+    bool (*is_file)(const FTSENT *file);
+    const char *table, *column; /* of a database */
+    const char *head[3]; /* of a text: see head_has */
+    bool (*is)(const char *path);
+};
+
+static bool is_signed_file(const struct sign *sign, const FTSENT *file)
+{
+    return file->fts_info == FTS_F && (!sign->file || strcmp(file->fts_name, sign->file) == 0) &&
+           (!sign->beside || has_beside(file, sign->beside)) && (!sign->is_file || sign->is_file(file));
+}
+
+static bool tree_has(const char *path, const struct sign *sign)
+{
+    char why[HISTORY_WHY_MAX];
+    FTS *tree = history_tree(path, why);
+    bool any = false;
+    for (FTSENT *entry; !any && (entry = history_entry(tree, sign->depth));)
+        any = is_signed_file(sign, entry);
+    history_leave(tree);
+    return any;
+}
+
+static bool has_table(const char *path, const struct sign *sign)
+{
+    char why[HISTORY_WHY_MAX];
+    sqlite3 *db = history_database(path, why);
+    const bool has = db && history_has_column(db, sign->table, sign->column);
+    sqlite3_close(db);
+    return has;
+}
+
+static bool shows(const char *path, const struct sign *sign)
+{
+    return (!sign->depth || tree_has(path, sign)) && (!sign->table || has_table(path, sign)) &&
+           (!sign->head[0] || head_has(path, sign->head[0], sign->head[1], sign->head[2])) && (!sign->is || sign->is(path));
+}
+
 enum kind { DIRECTORY, DATABASE, TEXT };
 
+#define IN_FILES(levels, ...) {.depth = levels, __VA_ARGS__}
+#define IN_TABLE(name, with) {.table = name, .column = with}
+#define IN_HEAD(first, second, third)                                                                                            \
+    {                                                                                                                            \
+        .head = { first, second, third }                                                                                         \
+    }
+
 /* The order of the rows is that of the questions. */
-static const struct {
+static const struct tool {
     const char *name;
     enum kind kind;
-    bool (*is)(const char *path);
-    history_reader *read;
+    struct sign sign;
+    history_reader *read; /* NULL: `take` is called with each file that has the sign's name */
+    run_file_reader *take;
+    bool ends_unknown;
 } tools[] = {
-    {"mlflow", DIRECTORY, is_mlflow, read_mlflow},
-    {"ray", DIRECTORY, is_ray, read_ray},
-    {"openevolve", DIRECTORY, is_openevolve, read_openevolve},
-    {"wandb", DIRECTORY, is_wandb_folder, read_wandb_logs},
-    {"sacred", DIRECTORY, is_sacred, read_sacred},
-    {"keras-tuner", DIRECTORY, is_keras_tuner, read_keras_tuner},
-    {"smac", DIRECTORY, is_smac, read_smac},
-    {"hpbandster", DIRECTORY, is_hpbandster, read_hpbandster},
-    {"clearml", DIRECTORY, is_clearml, read_clearml},
-    {"comet", DIRECTORY, is_comet, read_comet},
-    {"neptune", DIRECTORY, is_neptune, read_neptune},
-    {"tensorboard", DIRECTORY, is_tensorboard, read_tensorboard},
-    {"lightning", DIRECTORY, is_lightning, read_lightning},
-    {"optuna", DATABASE, is_optuna, read_optuna},
-    {"mlflow", DATABASE, is_mlflow_database, read_mlflow_database},
-    {"trackio", DATABASE, is_trackio, read_trackio},
-    {"tensorboard", TEXT, is_tensorboard, read_tensorboard}, /* one event file */
-    {"shinka", DATABASE, is_shinka, read_shinka},
-    {"mlparty", DATABASE, is_mlparty, read_mlparty},
-    {"sqlite", DATABASE, is_any, read_stranger},
-    {"wandb", TEXT, is_wandb_log, read_wandb_logs},
-    {"optuna", TEXT, is_journal, read_optuna_journal},
-    {"ray", TEXT, is_ray_result, read_ray_result},
-    {"lightning", TEXT, is_lightning_file, read_lightning},
-    {"aide", TEXT, is_aide, read_aide},
-    {"smac", TEXT, is_smac_history, read_smac},
-    {"hpbandster", TEXT, is_hpbandster_results, read_hpbandster},
-    {"dvc", TEXT, is_dvc, read_dvc},
-    {"wandb", TEXT, is_wandb, read_wandb},
-    {"csv", TEXT, is_table, read_table},
+    {"mlflow", DIRECTORY, {.is = is_mlflow}, .read = read_mlflow},
+    {"ray", DIRECTORY, IN_FILES(2, .file = "params.json", .is_file = is_ray_trial), .read = read_ray},
+    {"openevolve", DIRECTORY, IN_FILES(4, .is_file = is_program_file), .read = read_openevolve},
+    {"wandb", DIRECTORY, IN_FILES(INT_MAX, .is_file = is_run_log), .read = read_wandb_logs},
+    {"sacred", DIRECTORY, IN_FILES(3, .file = "run.json", .beside = "config.json"), .take = take_sacred},
+    {"keras-tuner", DIRECTORY, IN_FILES(3, .file = "trial.json", .is_file = is_keras_trial), .take = take_keras},
+    {"smac", DIRECTORY, IN_FILES(3, .file = "runhistory.json"), .take = take_smac},
+    {"hpbandster", DIRECTORY, IN_FILES(1, .file = "results.json", .beside = "configs.json"), .take = take_hpbandster},
+    {"clearml", DIRECTORY, IN_FILES(2, .file = "task.json", .beside = "metrics.jsonl"), .take = take_clearml,
+     .ends_unknown = true},
+    {"comet", DIRECTORY, IN_FILES(2, .file = "experiment.json", .beside = "messages.json"), .take = take_comet,
+     .ends_unknown = true},
+    {"neptune", DIRECTORY, IN_FILES(4, .file = "metadata.json", .beside = "data-1.log"), .take = take_neptune,
+     .ends_unknown = true},
+    {"tensorboard", DIRECTORY, IN_FILES(INT_MAX, .is_file = is_event_file), .read = read_tensorboard},
+    {"lightning", DIRECTORY, IN_FILES(3, .file = "metrics.csv", .beside = "hparams.yaml"), .read = read_lightning},
+    {"optuna", DATABASE, IN_TABLE("trial_params", "distribution_json"), .read = read_optuna},
+    {"mlflow", DATABASE, IN_TABLE("runs", "run_uuid"), .read = read_mlflow_database},
+    {"trackio", DATABASE, IN_TABLE("metrics", "run_name"), .read = read_trackio},
+    {"tensorboard", TEXT, IN_FILES(INT_MAX, .is_file = is_event_file), .read = read_tensorboard}, /* one event file */
+    {"shinka", DATABASE, IN_TABLE("programs", "combined_score"), .read = read_shinka},
+    {"mlparty", DATABASE, IN_TABLE("nodes", "params_hash"), .read = read_mlparty},
+    {"sqlite", DATABASE, {.is = is_any}, .read = read_stranger},
+    {"wandb", TEXT, IN_HEAD(":W&B", "", ""), .read = read_wandb_logs},
+    {"optuna", TEXT, IN_HEAD(JOURNAL, "", ""), .read = read_optuna_journal},
+    {"ray", TEXT, {.is = is_ray_result}, .read = read_ray_result},
+    {"lightning", TEXT, {.is = is_lightning_file}, .read = read_lightning},
+    {"aide", TEXT, IN_HEAD("{\"nodes\":[", "\"code\":", "\"plan\":"), .read = read_aide},
+    {"smac", TEXT, IN_HEAD("{", "\"config_id\":", "\"starttime\":"), .take = take_smac},
+    {"hpbandster", TEXT, {.is = is_hpbandster_results}, .take = take_hpbandster},
+    {"dvc", TEXT, IN_HEAD("[{", "\"rev\": \"workspace\"", "\"experiments\":"), .read = read_dvc},
+    {"wandb", TEXT, {.is = is_wandb}, .read = read_wandb},
+    {"csv", TEXT, {.is = is_table}, .read = read_table},
 };
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
@@ -411,7 +290,8 @@ static bool kind_of(enum kind *kind, bool *once, const char *path)
     return true;
 }
 
-static const char *find(const char *path, const char *tool, history_reader **read)
+/* Returns the tool that wrote the file, or the one that the user names; NULL, with errno 0 if it is none. */
+static const struct tool *find(const char *path, const char *tool)
 {
     enum kind kind;
     bool once;
@@ -419,14 +299,12 @@ static const char *find(const char *path, const char *tool, history_reader **rea
         return NULL;
     if (once && !tool)
         tool = "csv";
-    const char *found = NULL;
+    const struct tool *found = NULL;
     for (size_t i = 0; i < N_TOOLS; i++) {
         const bool named = tools[i].kind == kind && (!tool || strcmp(tool, tools[i].name) == 0);
-        const bool is = named && !once && tools[i].is(path);
-        if (is || (named && tool && kind != DATABASE)) { /* the user may know better, and the reader says what is missing */
-            *read = tools[i].read;
-            found = tools[i].name;
-        }
+        const bool is = named && !once && shows(path, &tools[i].sign);
+        if (is || (named && tool && kind != DATABASE)) /* the user may know better, and the reader says what is missing */
+            found = &tools[i];
         if (is)
             break;
     }
@@ -436,8 +314,8 @@ static const char *find(const char *path, const char *tool, history_reader **rea
 
 const char *history_tool_of(const char *path)
 {
-    history_reader *read;
-    return find(path, NULL, &read);
+    const struct tool *tool = find(path, NULL);
+    return tool ? tool->name : NULL;
 }
 
 /* ---- the order ---- */
@@ -505,11 +383,6 @@ static bool is_hydra_file(const FTSENT *file)
            strcmp(file->fts_parent->fts_name, ".hydra") == 0;
 }
 
-static bool is_aim_file(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "run_metadata.sqlite") == 0;
-}
-
 static bool is_swanlab_file(const FTSENT *file)
 {
     return cli_ends_with(file->fts_name, ".swanlab");
@@ -542,7 +415,7 @@ static bool is_dvclive_file(const FTSENT *file)
 {
     char why[HISTORY_WHY_MAX];
     size_t length;
-    if (strcmp(file->fts_name, "metrics.json") != 0 || !(has_beside(file, "plots") || has_beside(file, "params.yaml")))
+    if (!has_beside(file, "plots") && !has_beside(file, "params.yaml"))
         return false;
     char *text = history_file_text(file->fts_accpath, HEAD, &length, why);
     json_t *metrics = text ? history_json(text) : NULL;
@@ -552,11 +425,6 @@ static bool is_dvclive_file(const FTSENT *file)
     return is;
 }
 
-static bool is_syne_tune_file(const FTSENT *file)
-{
-    return strcmp(file->fts_name, "results.csv.zip") == 0 && has_beside(file, "metadata.json");
-}
-
 #define PICKLE                                                                                                                   \
     "is a pickle of Python, which runs code when it is read; write a CSV or JSON with one line a run in Python, and import that"
 
@@ -564,68 +432,48 @@ static bool is_syne_tune_file(const FTSENT *file)
 static const char *remedy_of(const char *path)
 {
     static const struct {
-        int depth; /* above 0: a folder in which, so deep at most, is_file holds of a file; 0: a file whose head has the three texts */
-        bool (*is_file)(const FTSENT *file);
-        const char *head[3], *remedy;
+        struct sign sign;
+        const char *remedy;
     } known[] = {
-        {2, is_syne_tune_file, {NULL}, "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
-        {3,
-         is_dvclive_file,
-         {NULL},
+        {IN_FILES(2, .file = "results.csv.zip", .beside = "metadata.json"),
+         "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
+        {IN_FILES(3, .file = "metrics.json", .is_file = is_dvclive_file),
          "is of DVC or DVCLive, whose metrics.json is of one training; write all experiments: dvc exp show --json >FILE, and "
          "import that"},
-        {0, NULL, {"PK", "", ""}, "is an archive; unzip it into a folder and import that"},
-        {0, NULL, {"\x80", "", ""}, PICKLE},
-        {0, NULL, {OLD_PICKLE, "", ""}, PICKLE},
-        {4,
-         is_hydra_file,
-         {NULL},
+        {IN_HEAD("PK", "", ""), "is an archive; unzip it into a folder and import that"},
+        {IN_HEAD("\x80", "", ""), PICKLE},
+        {IN_HEAD(OLD_PICKLE, "", ""), PICKLE},
+        {IN_FILES(4, .is_file = is_hydra_file),
          "is of Hydra, which keeps no score of a job; let its Optuna sweeper write a study "
          "(hydra.sweeper.storage=sqlite:///study.db) and import that, or print a score and run the jobs by `lineage night`"},
-        {2,
-         is_aim_file,
-         {NULL},
+        {IN_FILES(2, .file = "run_metadata.sqlite"),
          "is of Aim, whose values only its own library reads; write a CSV with one line a run from Repo.query_runs, and "
          "import that"},
-        {5,
-         is_artifact,
-         {NULL},
+        {IN_FILES(5, .is_file = is_artifact),
          "has only artifacts of MLflow; its runs are in the database of its tracking server, such as mlflow.db beside it: import "
          "that"},
-        {3,
-         is_swanlab_file,
-         {NULL},
+        {IN_FILES(3, .is_file = is_swanlab_file),
          "is of SwanLab, whose values only its own library reads; write a CSV with one line a run, and import that"},
-        {0,
-         NULL,
-         {"{", "\"_type\": \"Client\"", "\"search_space\":"},
+        {IN_HEAD("{", "\"_type\": \"Client\"", "\"search_space\":"),
          "is of Ax, whose form changes with each release; write a CSV by Client.summarize().to_csv(..) and import that with "
          "--map"},
-        {0,
-         NULL,
-         {"Experiment", "rev", "typ"},
-         "is a table of DVC, in which metrics and settings look alike; write JSON: dvc exp show --json >FILE, and import that"},
-        {0,
-         NULL,
-         {"{", "\"pbounds\":", "\"target\":"},
+        {IN_HEAD("Experiment", "rev", "typ"),
+         "is a table of DVC, in which metrics and settings look alike; write JSON: dvc exp show --json >FILE, and import "
+         "that"},
+        {IN_HEAD("{", "\"pbounds\":", "\"target\":"),
          "is of bayesian-optimization; make a table of its points: jq '. as $s | [range(.target | length) | . as $i | "
          "([$s.keys, $s.params[$i]] | transpose | map({(.[0]): .[1]}) | add) + {target: $s.target[$i]}]' FILE >points.json, and "
          "import that with --map target=metric (a higher one is better)"},
-        {0,
-         NULL,
-         {"{", "kubeflow.org/", "\"parameterAssignments\""},
+        {IN_HEAD("{", "kubeflow.org/", "\"parameterAssignments\""),
          "is of Katib; make a table of its trials: jq '[(.items // [.])[] | select(.kind == \"Trial\") | "
          "([.spec.parameterAssignments[]? | {(.name): .value}] | add) + ([.status.observation.metrics[]? | {(.name): .latest}] | "
          "add) + {name: .metadata.name, state: ([.status.conditions[]? | select(.status == \"True\").type][-1] // \"Created\" | "
          "{EarlyStopped: \"pruned\", Created: \"running\"}[.] // .)}]' FILE >trials.json, and import that with --metric"},
-        {0,
-         NULL,
-         {"{", "\"ongoing_trials\":", "\"hyperparameters\":"},
+        {IN_HEAD("{", "\"ongoing_trials\":", "\"hyperparameters\":"),
          "is Keras Tuner's oracle.json, which has no scores; name the folder in which it is"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].depth ? tree_has(path, known[i].depth, known[i].is_file)
-                           : head_has(path, known[i].head[0], known[i].head[1], known[i].head[2]))
+        if (shows(path, &known[i].sign))
             return known[i].remedy;
     return NULL;
 }
@@ -638,33 +486,60 @@ static bool has_histories(const char *path, char why[HISTORY_WHY_MAX])
     bool once;
     size_t n = 0;
     FTS *tree = kind_of(&kind, &once, path) && kind == DIRECTORY ? history_tree(path, unused) : NULL;
-    for (FTSENT *entry; tree && (entry = fts_read(tree));) {
-        history_reader *read;
-        if (entry->fts_info == FTS_D && entry->fts_level > 1)
-            fts_set(tree, entry, FTS_SKIP);
+    for (FTSENT *entry; (entry = history_entry(tree, 2));) {
         if (entry->fts_info != FTS_F || n > sizeof names / 2 || !kind_of(&kind, &once, entry->fts_path))
             continue;
-        const char *tool = kind == DATABASE || is_journal(entry->fts_path) ? find(entry->fts_path, NULL, &read) : NULL;
-        if (tool && read != read_stranger)
+        const bool may_be = kind == DATABASE || head_has(entry->fts_path, JOURNAL, "", "");
+        const struct tool *tool = may_be ? find(entry->fts_path, NULL) : NULL;
+        if (tool && tool->read != read_stranger)
             n += (size_t)snprintf(names + n, sizeof names - n, "%s%.80s (%s)", n ? ", " : "", entry->fts_path + strlen(path) + 1,
-                                  tool);
+                                  tool->name);
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     if (n)
         history_fail(why, "%.200s is a folder; name one of the files in it: %s", path, names);
     return n > 0;
 }
 
+/* Reads the file of each run in the folder, or the file that was given. */
+static json_t *read_run_files(const char *path, const struct tool *tool, char why[HISTORY_WHY_MAX])
+{
+    struct run_file file = {.history = history_new(tool->name), .starts = json_object(), .why = why};
+    FTS *tree = history_tree(path, why);
+    bool good = tree != NULL;
+    if (tool->ends_unknown)
+        json_object_set_new(file.history, "ends_unknown", json_true());
+    for (FTSENT *entry; good && (entry = history_entry(tree, INT_MAX));) {
+        const bool starts = strcmp(entry->fts_name, "oracle.json") == 0, given = entry->fts_level == 0;
+        json_t *value = NULL;
+        if (entry->fts_info != FTS_F || !(given || starts || strcmp(entry->fts_name, tool->sign.file) == 0))
+            continue;
+        file.folder = entry->fts_parent->fts_name;
+        file.path = entry->fts_path;
+        file.length = (int)(entry->fts_pathlen - entry->fts_namelen);
+        good = history_first_value(entry->fts_path, &value, why);
+        if (good && starts)
+            json_object_update(file.starts, json_object_get(json_object_get(value, "display"), "trial_start"));
+        else if (good)
+            good = tool->take(&file, value);
+        json_decref(value);
+    }
+    history_leave(tree);
+    json_decref(file.starts);
+    if (good && !json_array_size(json_object_get(file.history, "runs")))
+        good = history_fail(why, "%.300s has no run of %s", path, tool->name);
+    return history_done(file.history, NULL, NULL, good);
+}
+
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    history_reader *read = NULL;
-    const char *tool = find(path, options->tool, &read);
+    const struct tool *tool = find(path, options->tool);
     if (!tool && errno)
         return history_fail(why, "cannot open %.300s: %s", path, strerror(errno));
+    history_reader *read = tool ? tool->read : NULL;
     const bool is_placed_table = read == read_lightning || read == read_ray_result;
     if (is_placed_table && !options->tool && options->map && options->map[0] && cli_ends_with(path, ".csv"))
-        tool = "csv", read = read_table; /* the user says what its columns are */
+        tool = &tools[N_TOOLS - 1], read = read_table; /* the user says what its columns are */
     const bool guessed = !options->tool && (!tool || read == read_wandb || read == read_table);
     if (!tool && has_histories(path, why))
         return NULL;
@@ -681,11 +556,11 @@ json_t *history_read(const char *path, const struct history_options *options, ch
             "Neptune, DVC or Lightning's CSVLogger",
             path);
     if (options->map && options->map[0] && read != read_table && read != read_wandb)
-        return history_fail(why, "--map is for tables; %.300s is of %s", path, tool);
-    json_t *history = read(path, options, why);
+        return history_fail(why, "--map is for tables; %.300s is of %s", path, tool->name);
+    json_t *history = read ? read(path, options, why) : read_run_files(path, tool, why);
     if (history && options->study && !json_object_get(history, "study") && read != read_wandb_logs) {
         json_decref(history);
-        return history_fail(why, "--study is for histories with several studies; %.300s of %s has none", path, tool);
+        return history_fail(why, "--study is for histories with several studies; %.300s of %s has none", path, tool->name);
     }
     if (history && !sort_runs(history)) {
         json_decref(history);

@@ -1,8 +1,4 @@
 /* protobuf.c: bytes of protocol buffers and of the logs that hold them; see readers.h. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "histories/readers.h"
 
 uint32_t crc32_of(uint32_t crc, uint32_t polynomial, const uint8_t *bytes, size_t n)

@@ -3,11 +3,9 @@
  * step that was logged, whose cells are empty for what was not. Neither says when a run began, nor how it ended.
  */
 #include <csv.h>
-#include <limits.h>
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 enum { FILE_BYTES = 1 << 30, COLUMNS = 512, LEVELS = 8, NAME = 256 };
@@ -158,13 +156,11 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
     bool good = tree != NULL;
     (void)options;
     json_object_set_new(history, "settings_left_out", json_object());
-    for (FTSENT *file; good && (file = fts_read(tree));) {
+    for (FTSENT *file; good && (file = history_entry(tree, is_file ? 1 : INT_MAX));) {
         char metrics[PATH_MAX], place[PATH_MAX];
         struct stat st;
-        if (is_file && file->fts_info == FTS_D && file->fts_level > 0) {
-            fts_set(tree, file, FTS_SKIP);
+        if (is_file && file->fts_info == FTS_D && file->fts_level > 0)
             continue;
-        }
         snprintf(metrics, sizeof metrics, "%s/hparams.yaml", file->fts_path);
         if (file->fts_info == FTS_D && strncmp(file->fts_name, "version_", 8) == 0 && stat(metrics, &st) != 0)
             history_leave_out(history, "versions without hparams.yaml");
@@ -181,7 +177,6 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
         json_object_set_new(run, "weak", json_true()); /* each project has a version_0 */
         good = run && read_settings(history, run, file->fts_path, why) && read_metrics(history, run, metrics, why);
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     return history_done(history, NULL, NULL, good);
 }

@@ -5,12 +5,9 @@
  * directories. Deleted runs and experiments are left out.
  */
 #include <dirent.h>
-#include <fts.h>
-#include <limits.h>
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 enum { META_BYTES = 1 << 20, METRIC_BYTES = 64 << 20 };
@@ -21,12 +18,11 @@ enum { META_BYTES = 1 << 20, METRIC_BYTES = 64 << 20 };
 #define PARENT_TAG "mlflow.parentRunId"
 
 /* In directories a status is a number. */
-static const char *state_of(const char *status)
+static void set_state(json_t *run, const char *status)
 {
     static const char *const numbers[] = {"", "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
     const bool is_number = status[0] >= '1' && status[0] <= '5' && !status[1];
-    const char *state = history_state(is_number ? numbers[status[0] - '0'] : status);
-    return state ? state : "running";
+    history_set_state(run, is_number ? numbers[status[0] - '0'] : status, "running");
 }
 
 static double milliseconds(const char *text)
@@ -58,8 +54,8 @@ void history_mark_groups(json_t *history)
     json_decref(parents);
 }
 
-/* Copies the value of `key: value` of a flat YAML file, without quotes; "" if there is none. */
-/* Returns false for a text of several lines, of which out gets nothing. */
+/* Copies the value of `key: value` of a flat YAML file, without quotes; "" if there is none. Returns false for a text of several lines, of
+ * which out gets nothing. */
 static bool yaml_value(char out[256], const char *text, const char *key)
 {
     const size_t n = strlen(key);
@@ -135,7 +131,7 @@ static bool read_files(json_t *run, const char *dir, const char *kind, char why[
     int n = snprintf(path, sizeof path, "%s/%s", dir, kind);
     FTS *tree = n > 0 && n < PATH_MAX ? history_tree(path, why) : NULL;
     bool good = true;
-    for (FTSENT *entry; tree && good && (entry = fts_read(tree));) {
+    for (FTSENT *entry; good && (entry = history_entry(tree, INT_MAX));) {
         size_t length;
         if (entry->fts_info != FTS_F)
             continue;
@@ -150,8 +146,7 @@ static bool read_files(json_t *run, const char *dir, const char *kind, char why[
             set_tag(run, name, text);
         free(text);
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     return good;
 }
 
@@ -166,7 +161,7 @@ static bool read_run(json_t *history, const char *dir, const char *meta, char wh
         history_leave_out(history, "names of several lines in meta.yaml");
     history_set_text(run, "name", value);
     yaml_value(value, meta, "status");
-    history_set_text(run, "state", state_of(value));
+    set_state(run, value);
     yaml_value(value, meta, "start_time");
     history_set_time(run, "started", milliseconds(value));
     yaml_value(value, meta, "end_time");
@@ -284,61 +279,57 @@ json_t *read_mlflow(const char *path, const struct history_options *options, cha
 static bool read_runs(json_t *history, json_t *index, sqlite3 *db, const char *path, const char *experiment,
                       char why[HISTORY_WHY_MAX])
 {
-    bool failed = false;
-    sqlite3_stmt *stmt = history_query(
+    struct query rows = history_ask(
         db, path, why,
         "SELECT run_uuid, name, status, start_time, end_time, lifecycle_stage = 'active' FROM runs WHERE experiment_id = ?1"
         " ORDER BY start_time, run_uuid",
-        experiment, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        if (!sqlite3_column_int(stmt, 5)) {
+        experiment);
+    while (history_next(&rows)) {
+        if (!sqlite3_column_int(rows.stmt, 5)) {
             history_leave_out(history, "deleted runs");
             continue;
         }
-        json_t *run = history_run_of(history, index, history_column(stmt, 0));
-        history_set_text(run, "name", history_column(stmt, 1));
-        history_set_text(run, "state", state_of(history_column(stmt, 2)));
-        history_set_time(run, "started", milliseconds(history_column(stmt, 3)));
-        history_set_time(run, "ended", milliseconds(history_column(stmt, 4)));
+        json_t *run = history_run_of(history, index, history_column(&rows, 0));
+        history_set_text(run, "name", history_column(&rows, 1));
+        set_state(run, history_column(&rows, 2));
+        history_set_time(run, "started", milliseconds(history_column(&rows, 3)));
+        history_set_time(run, "ended", milliseconds(history_column(&rows, 4)));
     }
-    sqlite3_finalize(stmt);
-    return !failed;
+    return history_end(&rows);
 }
 
 /* Reads the table, each of whose rows belongs to a run. */
-static bool read_rows(json_t *index, sqlite3 *db, const char *path, const char *sql,
-                      void (*take)(json_t *run, sqlite3_stmt *stmt), char why[HISTORY_WHY_MAX])
+static bool read_rows(json_t *index, sqlite3 *db, const char *path, const char *sql, void (*take)(json_t *run, struct query *row),
+                      char why[HISTORY_WHY_MAX])
 {
-    bool failed = false;
-    sqlite3_stmt *stmt = history_query(db, path, why, sql, NULL, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        json_t *run = json_object_get(index, history_column(stmt, 0));
+    struct query rows = history_ask(db, path, why, sql, NULL);
+    while (history_next(&rows)) {
+        json_t *run = json_object_get(index, history_column(&rows, 0));
         if (run)
-            take(run, stmt);
+            take(run, &rows);
     }
-    sqlite3_finalize(stmt);
-    return !failed;
+    return history_end(&rows);
 }
 
-static void take_param(json_t *run, sqlite3_stmt *stmt)
+static void take_param(json_t *run, struct query *row)
 {
-    history_add_param_text(run, history_column(stmt, 1), history_column(stmt, 2));
+    history_add_param_text(run, history_column(row, 1), history_column(row, 2));
 }
 
-static void take_metric(json_t *run, sqlite3_stmt *stmt)
+static void take_metric(json_t *run, struct query *row)
 {
-    const double value = sqlite3_column_double(stmt, 2), infinite = (double)INFINITY;
-    const bool is_nan = sqlite3_column_int(stmt, 4) != 0;
-    history_add_point(run, history_column(stmt, 1), sqlite3_column_int64(stmt, 3),
+    const double value = sqlite3_column_double(row->stmt, 2), infinite = (double)INFINITY;
+    const bool is_nan = sqlite3_column_int(row->stmt, 4) != 0;
+    history_add_point(run, history_column(row, 1), sqlite3_column_int64(row->stmt, 3),
                       is_nan              ? (double)NAN
                       : value >= LARGEST  ? infinite
                       : value <= -LARGEST ? -infinite
                                           : value);
 }
 
-static void take_tag(json_t *run, sqlite3_stmt *stmt)
+static void take_tag(json_t *run, struct query *row)
 {
-    set_tag(run, history_column(stmt, 1), history_column(stmt, 2));
+    set_tag(run, history_column(row, 1), history_column(row, 2));
 }
 
 json_t *read_mlflow_database(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])

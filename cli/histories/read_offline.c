@@ -2,10 +2,8 @@
  * read_offline.c: what trackers keep when their server is not reached: Comet's archive after unzip (experiment.json, messages.json) and
  * Neptune's .neptune/offline/RUN (metadata.json, data-N.log). Neither records how a run ended: what is there was ended by its library.
  */
-#include <limits.h>
 #include <strings.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 /* A value without a step is the next one of its curve. */
@@ -44,16 +42,16 @@ static bool take_message(void *context, json_t *message)
     return true;
 }
 
-static bool take_comet(json_t *history, const FTSENT *file, json_t *experiment, char why[HISTORY_WHY_MAX])
+bool take_comet(struct run_file *file, json_t *experiment)
 {
     char path[PATH_MAX];
     const char *id = cli_json_string(experiment, "offline_id");
-    struct offline o = {.run = history_add_run(history, id ? id : file->fts_parent->fts_name), .counts = json_object()};
+    struct offline o = {.run = history_add_run(file->history, id ? id : file->folder), .counts = json_object()};
     const json_t *started = json_object_get(experiment, "start_time"), *ended = json_object_get(experiment, "stop_time");
     history_set_time(o.run, "started", json_is_number(started) ? json_number_value(started) / 1000 : (double)NAN);
     history_set_time(o.run, "ended", json_is_number(ended) ? json_number_value(ended) / 1000 : (double)NAN);
-    snprintf(path, sizeof path, "%.*smessages.json", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path);
-    const bool good = history_each_value(path, take_message, &o, why);
+    snprintf(path, sizeof path, "%.*smessages.json", file->length, file->path);
+    const bool good = history_each_value(path, take_message, &o, file->why);
     json_decref(o.counts);
     return good;
 }
@@ -116,68 +114,26 @@ static long next_file(const char *folder, long first, char why[HISTORY_WHY_MAX])
 {
     long next = -1;
     FTS *tree = history_tree(folder, why);
-    for (FTSENT *entry; tree && (entry = fts_read(tree));) {
+    for (FTSENT *entry; (entry = history_entry(tree, INT_MAX));) {
         const long number = strncmp(entry->fts_name, "data-", 5) == 0 ? strtol(entry->fts_name + 5, NULL, 10) : -1;
         next = number > first && (next < 0 || number < next) ? number : next;
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     return next;
 }
 
 /* The operations of a run are in files that are numbered by their first one. */
-static bool take_neptune(json_t *history, const FTSENT *file, json_t *metadata, char why[HISTORY_WHY_MAX])
+bool take_neptune(struct run_file *file, json_t *metadata)
 {
     const char *id = cli_json_string(metadata, "containerId");
     char folder[PATH_MAX], data[PATH_MAX + 32];
-    struct offline o = {.run = history_add_run(history, id ? id : file->fts_parent->fts_name), .counts = json_object()};
+    struct offline o = {.run = history_add_run(file->history, id ? id : file->folder), .counts = json_object()};
     bool good = true;
-    snprintf(folder, sizeof folder, "%.*s", (int)(file->fts_pathlen - file->fts_namelen - 1), file->fts_path);
-    for (long n = -1; good && (n = next_file(folder, n, why)) >= 0;) {
+    snprintf(folder, sizeof folder, "%.*s", file->length - 1, file->path);
+    for (long n = -1; good && (n = next_file(folder, n, file->why)) >= 0;) {
         snprintf(data, sizeof data, "%s/data-%ld.log", folder, n);
-        good = history_each_value(data, take_operation, &o, why);
+        good = history_each_value(data, take_operation, &o, file->why);
     }
     json_decref(o.counts);
     return good;
-}
-
-static bool keep_first(void *context, json_t *value)
-{
-    json_t **first = context;
-    if (!*first)
-        *first = json_incref(value);
-    return true;
-}
-
-static json_t *read_each(const char *path, const char *tool, const char *name,
-                         bool (*take)(json_t *history, const FTSENT *file, json_t *value, char why[HISTORY_WHY_MAX]),
-                         char why[HISTORY_WHY_MAX])
-{
-    json_t *history = history_without_ends(tool);
-    FTS *tree = history_tree(path, why);
-    bool good = tree != NULL;
-    for (FTSENT *entry; good && (entry = fts_read(tree));) {
-        json_t *value = NULL;
-        if (entry->fts_info != FTS_F || strcmp(entry->fts_name, name) != 0)
-            continue;
-        good = history_each_value(entry->fts_path, keep_first, &value, why) && take(history, entry, value, why);
-        json_decref(value);
-    }
-    if (tree)
-        fts_close(tree);
-    if (good && !json_array_size(json_object_get(history, "runs")))
-        good = history_fail(why, "%.300s has no run of %s", path, tool);
-    return history_done(history, NULL, NULL, good);
-}
-
-json_t *read_comet(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    (void)options;
-    return read_each(path, "comet", "experiment.json", take_comet, why);
-}
-
-json_t *read_neptune(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    (void)options;
-    return read_each(path, "neptune", "metadata.json", take_neptune, why);
 }

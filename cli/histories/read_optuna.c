@@ -2,11 +2,6 @@
  * read_optuna.c: what Optuna stores: an SQLite file (tables of its versions 2 to 5), or the journal of JournalFileBackend, which has
  * a JSON object a line. A categorical setting is stored as the index of a choice, and the choices in the JSON of its distribution.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "histories/readers.h"
 
 #define VALUE "value" /* the name of the score; further objectives are value_1, value_2 .. */
@@ -103,12 +98,6 @@ static void set_number(json_t *run, const char *number)
     history_set_text(run, "key", number);
 }
 
-static void set_state(json_t *run, const char *word)
-{
-    const char *state = history_state(word);
-    history_set_text(run, "state", state ? state : "running");
-}
-
 /* ---- an SQLite file ---- */
 
 struct study {
@@ -121,84 +110,82 @@ struct study {
 };
 
 /* Calls take with each row of a query about the study; the first column is the id of a trial. */
-static bool each_row(struct study *s, const char *sql, void (*take)(struct study *s, json_t *run, sqlite3_stmt *stmt))
+static bool each_row(struct study *s, const char *sql, void (*take)(struct study *s, json_t *run, struct query *row))
 {
-    bool failed = false;
-    sqlite3_stmt *stmt = history_query(s->db, s->path, s->why, sql, s->id, NULL);
-    while (history_next(stmt, s->path, &failed, s->why))
-        take(s, json_object_get(s->index, history_column(stmt, 0)), stmt);
-    sqlite3_finalize(stmt);
-    return !failed;
+    struct query query = history_ask(s->db, s->path, s->why, sql, s->id);
+    while (history_next(&query))
+        take(s, json_object_get(s->index, history_column(&query, 0)), &query);
+    return history_end(&query);
 }
 
-static void take_version(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_version(struct study *s, json_t *run, struct query *row)
 {
     (void)run;
-    history_set_text(s->history, "version", history_column(stmt, 1));
-    s->local = atoi(history_column(stmt, 1)) < 5;
+    history_set_text(s->history, "version", history_column(row, 1));
+    s->local = atoi(history_column(row, 1)) < 5;
 }
 
-static void take_names(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_names(struct study *s, json_t *run, struct query *row)
 {
-    json_t *names = history_json(history_column(stmt, 1));
+    json_t *names = history_json(history_column(row, 1));
     (void)run;
     set_names(s->history, names);
     json_decref(names);
 }
 
-static void take_direction(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_direction(struct study *s, json_t *run, struct query *row)
 {
     (void)run;
-    set_objective(s->history, (size_t)sqlite3_column_int64(stmt, 2), strcmp(history_column(stmt, 1), "MAXIMIZE") == 0);
+    set_objective(s->history, (size_t)sqlite3_column_int64(row->stmt, 2), strcmp(history_column(row, 1), "MAXIMIZE") == 0);
 }
 
-static void take_trial(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_trial(struct study *s, json_t *run, struct query *row)
 {
-    run = history_run_of(s->history, s->index, history_column(stmt, 0));
-    set_number(run, history_column(stmt, 1));
-    set_state(run, history_column(stmt, 2));
-    history_set_time(run, "started", history_time(history_column(stmt, 3), s->local));
-    history_set_time(run, "ended", history_time(history_column(stmt, 4), s->local));
+    run = history_run_of(s->history, s->index, history_column(row, 0));
+    set_number(run, history_column(row, 1));
+    history_set_state(run, history_column(row, 2), "running");
+    history_set_time(run, "started", history_time(history_column(row, 3), s->local));
+    history_set_time(run, "ended", history_time(history_column(row, 4), s->local));
 }
 
-static void take_setting(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_setting(struct study *s, json_t *run, struct query *row)
 {
     (void)s;
-    add_setting(run, history_column(stmt, 1), sqlite3_column_double(stmt, 2), history_column(stmt, 3));
+    add_setting(run, history_column(row, 1), sqlite3_column_double(row->stmt, 2), history_column(row, 3));
 }
 
 /* From version 3 on infinite values are words in a column of their own. */
-static double value_of(sqlite3_stmt *stmt)
+static double value_of(struct query *row)
 {
-    const char *kind = history_column(stmt, 3);
+    const char *kind = history_column(row, 3);
     if (strncmp(kind, "INF", 3) == 0)
         return strcmp(kind, "INF_NEG") == 0 ? -(double)INFINITY : (double)INFINITY;
-    return sqlite3_column_type(stmt, 2) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(stmt, 2);
+    return sqlite3_column_type(row->stmt, 2) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(row->stmt, 2);
 }
 
-static void take_value(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_value(struct study *s, json_t *run, struct query *row)
 {
-    set_value(s->history, run, (size_t)sqlite3_column_int64(stmt, 1), value_of(stmt));
+    set_value(s->history, run, (size_t)sqlite3_column_int64(row->stmt, 1), value_of(row));
 }
 
-static void take_step(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_step(struct study *s, json_t *run, struct query *row)
 {
     (void)s;
-    history_add_point(run, STEPS, sqlite3_column_int64(stmt, 1), value_of(stmt));
+    history_add_point(run, STEPS, sqlite3_column_int64(row->stmt, 1), value_of(row));
 }
 
-static void take_attribute(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_attribute(struct study *s, json_t *run, struct query *row)
 {
-    json_t *value = history_json(history_column(stmt, 2));
+    json_t *value = history_json(history_column(row, 2));
     (void)s;
-    add_attribute(run, history_column(stmt, 1), value);
+    add_attribute(run, history_column(row, 1), value);
     json_decref(value);
 }
 
-static void take_note(struct study *s, json_t *run, sqlite3_stmt *stmt)
+static void take_note(struct study *s, json_t *run, struct query *row)
 {
-    json_t *value = history_json(history_column(stmt, 2));
-    add_note(s->history, run, history_column(stmt, 1), value);
+    json_t *value = history_json(history_column(row, 2));
+    add_note(s->history, run, history_column(row, 1), value);
     json_decref(value);
 }
 
@@ -309,7 +296,7 @@ static void journal_state(json_t *history, json_t *run, const json_t *line)
 {
     const json_int_t state = json_integer_value(json_object_get(line, "state"));
     if (state >= 0 && state < (json_int_t)(sizeof states / sizeof *states))
-        set_state(run, states[state]);
+        history_set_state(run, states[state], "running");
     history_set_time(run, "started", history_time(json_string_value(json_object_get(line, "datetime_start")), true));
     history_set_time(run, "ended", history_time(json_string_value(json_object_get(line, "datetime_complete")), true));
     set_values(history, run, json_object_get(line, "values"));

@@ -3,9 +3,7 @@
  * the SQLite file of ShinkaEvolve. Their runs are lineages: parents and code are kept.
  */
 #include <ctype.h>
-#include <limits.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 #define SCORE "combined_score"
@@ -14,11 +12,6 @@ static void set_code(json_t *run, const char *file, const char *code)
 {
     if (code && *code)
         json_object_set_new(run, "code", json_pack("{s:o}", file, history_text(code)));
-}
-
-static void set_parent(json_t *run, const char *parent)
-{
-    history_set_text(run, "parent", parent);
 }
 
 #define COPIES "copies" /* of the history: originals by the ids of their copies */
@@ -65,7 +58,7 @@ static void add_node(json_t *history, const json_t *node, const json_t *parents)
     history_set_time(run, "started", number_of(node, "ctime"));
     history_set_time(run, "seconds", number_of(node, "exec_time"));
     history_set_text(run, "state", json_is_true(json_object_get(node, "is_buggy")) ? "failed" : "finished");
-    set_parent(run, id ? cli_json_string(parents, id) : NULL);
+    history_set_text(run, "parent", id ? cli_json_string(parents, id) : NULL);
     set_code(run, "solution.py", cli_json_string(node, "code"));
     if (history_number(&value, json_object_get(metric, "value")))
         history_set_metric(run, "metric", value);
@@ -114,7 +107,7 @@ static bool take_program(void *context, json_t *program)
     history_set_time(run, "started", number_of(program, "timestamp"));
     history_set_text(run, "state", json_is_string(error) || (error && !json_object_get(metrics, SCORE)) ? "failed" : "finished");
     history_set_text(run, "notes", json_string_value(error));
-    set_parent(run, cli_json_string(program, "parent_id"));
+    history_set_text(run, "parent", cli_json_string(program, "parent_id"));
     set_island(run, json_object_get(metadata, "island"), json_object_get(program, "generation"));
     set_code(run, "program", cli_json_string(program, "code"));
     history_add_metrics(run, "", metrics, true);
@@ -127,17 +120,14 @@ static bool newest_checkpoint(char path[PATH_MAX])
     char why[HISTORY_WHY_MAX], best[PATH_MAX] = "";
     long newest = -1;
     FTS *tree = history_tree(path, why);
-    for (FTSENT *entry; tree && (entry = fts_read(tree));) {
+    for (FTSENT *entry; (entry = history_entry(tree, 2));) {
         const long n = strncmp(entry->fts_name, "checkpoint_", 11) == 0 ? strtol(entry->fts_name + 11, NULL, 10) : -1;
         if (entry->fts_info == FTS_D && n > newest) {
             newest = n;
             snprintf(best, sizeof best, "%s", entry->fts_path);
         }
-        if (entry->fts_info == FTS_D && entry->fts_level > 1)
-            fts_set(tree, entry, FTS_SKIP);
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     if (newest >= 0)
         snprintf(path, PATH_MAX, "%s", best);
     return newest >= 0;
@@ -152,11 +142,10 @@ json_t *read_openevolve(const char *path, const struct history_options *options,
     newest_checkpoint(dir);
     FTS *tree = history_tree(dir, why);
     bool good = tree != NULL;
-    for (FTSENT *entry; good && (entry = fts_read(tree));)
+    for (FTSENT *entry; good && (entry = history_entry(tree, INT_MAX));)
         if (entry->fts_info == FTS_F && strcmp(entry->fts_parent->fts_name, "programs") == 0 && strstr(entry->fts_name, ".json"))
             good = history_each_value(entry->fts_path, take_program, history, why);
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     if (good && !json_array_size(json_object_get(history, "runs")))
         good = history_fail(why, "%.300s has no programs/ID.json of OpenEvolve", path);
     find_originals(history);
@@ -166,32 +155,32 @@ json_t *read_openevolve(const char *path, const struct history_options *options,
 }
 
 /* A program that is not correct has failed, whatever its score. */
-static void take_row(json_t *history, sqlite3_stmt *stmt)
+static void take_row(json_t *history, struct query *row)
 {
-    json_t *metadata = history_json(history_column(stmt, 8));
+    json_t *metadata = history_json(history_column(row, 8));
     if (cli_json_string(metadata, "_original_program_id")) {
-        add_copy(history, history_column(stmt, 0), cli_json_string(metadata, "_original_program_id"));
+        add_copy(history, history_column(row, 0), cli_json_string(metadata, "_original_program_id"));
         json_decref(metadata);
         return;
     }
-    json_t *run = history_add_run(history, history_column(stmt, 0));
-    json_t *metrics = history_json(history_column(stmt, 7)), *island = json_integer(sqlite3_column_int64(stmt, 4)),
-           *generation = json_integer(sqlite3_column_int64(stmt, 3));
+    json_t *run = history_add_run(history, history_column(row, 0));
+    json_t *metrics = history_json(history_column(row, 7)), *island = json_integer(sqlite3_column_int64(row->stmt, 4)),
+           *generation = json_integer(sqlite3_column_int64(row->stmt, 3));
     const char *name = cli_json_string(metadata, "patch_name"), *about = cli_json_string(metadata, "patch_description");
     char file[64];
-    history_set_text(run, "name", about ? about : name ? name : history_column(stmt, 0));
-    history_set_time(run, "started", sqlite3_column_double(stmt, 5));
+    history_set_text(run, "name", about ? about : name ? name : history_column(row, 0));
+    history_set_time(run, "started", sqlite3_column_double(row->stmt, 5));
     history_set_time(run, "seconds", number_of(metadata, "compute_time"));
-    history_set_text(run, "state", sqlite3_column_int(stmt, 9) ? "finished" : "failed");
-    history_set_text(run, "notes", history_column(stmt, 10));
-    set_parent(run, history_column(stmt, 2));
-    set_island(run, sqlite3_column_type(stmt, 4) == SQLITE_NULL ? NULL : island, generation);
-    snprintf(file, sizeof file, "program.%.20s", history_column(stmt, 11));
+    history_set_text(run, "state", sqlite3_column_int(row->stmt, 9) ? "finished" : "failed");
+    history_set_text(run, "notes", history_column(row, 10));
+    history_set_text(run, "parent", history_column(row, 2));
+    set_island(run, sqlite3_column_type(row->stmt, 4) == SQLITE_NULL ? NULL : island, generation);
+    snprintf(file, sizeof file, "program.%.20s", history_column(row, 11));
     for (char *c = file + 8; *c; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_'; /* a stranger's word becomes the name of a file */
-    set_code(run, file, history_column(stmt, 1));
-    if (sqlite3_column_type(stmt, 6) != SQLITE_NULL)
-        history_set_metric(run, SCORE, sqlite3_column_double(stmt, 6));
+    set_code(run, file, history_column(row, 1));
+    if (sqlite3_column_type(row->stmt, 6) != SQLITE_NULL)
+        history_set_metric(run, SCORE, sqlite3_column_double(row->stmt, 6));
     history_add_metrics(run, "", metrics, true);
     json_decref(metadata);
     json_decref(metrics);
@@ -203,20 +192,17 @@ json_t *read_shinka(const char *path, const struct history_options *options, cha
 {
     sqlite3 *db = history_database(path, why);
     json_t *history = history_new("shinka");
-    bool failed = false, good = db != NULL;
     (void)options;
-    sqlite3_stmt *stmt =
-        good ? history_query(
-                   db, path, why,
-                   "SELECT id, code, parent_id, generation, island_idx, timestamp, combined_score, public_metrics, metadata,"
-                   " correct, text_feedback, language FROM programs ORDER BY timestamp, id",
-                   NULL, NULL)
-             : NULL;
-    while (good && history_next(stmt, path, &failed, why))
-        take_row(history, stmt);
-    sqlite3_finalize(stmt);
+    struct query rows =
+        history_ask(db, path, why,
+                    "SELECT id, code, parent_id, generation, island_idx, timestamp, combined_score, public_metrics, metadata,"
+                    " correct, text_feedback, language FROM programs ORDER BY timestamp, id",
+                    NULL);
+    while (history_next(&rows))
+        take_row(history, &rows);
+    const bool good = history_end(&rows);
     find_originals(history);
     history_set_direction(history, SCORE, true);
     history_set_text(history, "score", SCORE);
-    return history_done(history, NULL, db, good && !failed);
+    return history_done(history, NULL, db, good);
 }

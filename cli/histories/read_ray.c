@@ -2,14 +2,8 @@
  * read_ray.c: the folder of an experiment of Ray Tune. Each trial has a folder with params.json, result.json (a JSON object a report)
  * and, if it died, error.txt. The states of experiment_state-*.json are used where it is there.
  */
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 #define TAGS "ray/tune/" /* in front of the names in its event files */
@@ -23,30 +17,14 @@ struct trial {
 /* What Ray itself reports beside the metrics. */
 static bool is_own(const char *name)
 {
-    static const char *const own[] = {"timestamp",
-                                      "time_this_iter_s",
-                                      "time_total_s",
-                                      "time_since_restore",
-                                      "done",
-                                      "training_iteration",
-                                      "trial_id",
-                                      "date",
-                                      "pid",
-                                      "hostname",
-                                      "node_ip",
-                                      "config",
-                                      "checkpoint_dir_name",
-                                      "iterations_since_restore",
-                                      "timesteps_total",
-                                      "timesteps_since_restore",
-                                      "episodes_total",
-                                      "experiment_id",
-                                      "experiment_tag",
-                                      "should_checkpoint",
-                                      "warmup_time",
-                                      "node_id"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(name, own[i]) == 0)
+    static const char own[] =
+        " timestamp time_this_iter_s time_total_s time_since_restore done training_iteration trial_id date pid"
+        " hostname node_ip config checkpoint_dir_name iterations_since_restore timesteps_total"
+        " timesteps_since_restore episodes_total experiment_id experiment_tag should_checkpoint warmup_time"
+        " node_id ";
+    const size_t n = strlen(name);
+    for (const char *at = own; n && !strchr(name, ' ') && (at = strstr(at, name)); at++)
+        if (at[-1] == ' ' && at[n] == ' ')
             return true;
     return false;
 }
@@ -200,14 +178,10 @@ static bool states_above(json_t *states, const char *path, char why[HISTORY_WHY_
     snprintf(above, sizeof above, "%.*s/..", PATH_MAX - 20, path);
     FTS *tree = history_tree(above, why);
     bool good = tree != NULL;
-    for (FTSENT *entry; good && (entry = fts_read(tree));) {
-        if (entry->fts_info == FTS_D && entry->fts_level > 0)
-            fts_set(tree, entry, FTS_SKIP);
+    for (FTSENT *entry; good && (entry = history_entry(tree, 1));)
         if (is_state(entry))
             good = history_each_value(entry->fts_path, take_states, states, why);
-    }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     return good;
 }
 
@@ -217,16 +191,13 @@ json_t *read_ray(const char *path, const struct history_options *options, char w
     json_t *history = history_new("ray"), *states = json_object();
     bool good = tree != NULL && states_above(states, path, why);
     (void)options;
-    for (FTSENT *entry; good && (entry = fts_read(tree));) {
-        if (entry->fts_info == FTS_D && entry->fts_level > 2)
-            fts_set(tree, entry, FTS_SKIP); /* checkpoints */
-        else if (entry->fts_info == FTS_F && strcmp(entry->fts_name, "params.json") == 0)
+    for (FTSENT *entry; good && (entry = history_entry(tree, 3));) { /* deeper ones are checkpoints */
+        if (entry->fts_info == FTS_F && strcmp(entry->fts_name, "params.json") == 0)
             good = read_trial(history, entry, why);
         else if (is_state(entry))
             good = history_each_value(entry->fts_path, take_states, states, why);
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     set_states(history, states);
     json_decref(states);
     if (good && !json_array_size(json_object_get(history, "runs")))

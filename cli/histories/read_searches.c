@@ -3,51 +3,27 @@
  * metrics.json), that of a search of Keras Tuner (oracle.json, trial_N/trial.json), SMAC3's runhistory.json, HpBandSter's results.json
  * and configs.json, and the folders of ClearML's offline tasks (task.json, metrics.jsonl); and what `dvc exp show --json` prints.
  */
-#include <limits.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
-struct search {
-    json_t *history, *starts; /* starts: of Keras Tuner's trials, by their ids */
-    const char *folder;       /* the name of the file's folder .. */
-    int length;               /* .. and the bytes of the file's path up to its name */
-    const char *path;
-    char *why;
-};
-
-static bool keep_first(void *context, json_t *value)
-{
-    json_t **first = context;
-    if (!*first)
-        *first = json_incref(value);
-    return true;
-}
-
 /* Sets *value to what the file beside this one has, or to NULL if it is not there. Returns false with the reason if it is damaged. */
-static bool read_beside(json_t **value, const struct search *s, const char *name)
+static bool read_beside(json_t **value, const struct run_file *s, const char *name)
 {
     char path[PATH_MAX];
     *value = NULL;
     snprintf(path, sizeof path, "%.*s%s", s->length, s->path, name);
-    return access(path, F_OK) != 0 || history_each_value(path, keep_first, value, s->why);
+    return access(path, F_OK) != 0 || history_first_value(path, value, s->why);
 }
 
 /* An id that other folders have, too, tells runs apart with the time at which the run began. */
-static json_t *add_run(struct search *s, const char *id, double started)
+static json_t *add_run(struct run_file *s, const char *id, double started)
 {
     char key[300];
     snprintf(key, sizeof key, "%.200s@%.6f", id, started);
     json_t *run = history_add_run(s->history, key);
     history_set_time(run, "started", started);
     return run;
-}
-
-static void set_state(json_t *run, const char *word)
-{
-    const char *state = history_state(word ? word : "");
-    history_set_text(run, "state", state ? state : "failed");
 }
 
 /* Only the last line of a traceback says what failed. */
@@ -61,37 +37,6 @@ static void set_notes(json_t *run, const char *text)
         from--;
     snprintf(line, sizeof line, "%.*s", (int)(n - from), text ? text + from : "");
     history_set_text(run, "notes", line);
-}
-
-/* The whole history is read from every file of this name in the folder, or from the file that was given. */
-static json_t *read_each(const char *path, const char *tool, const char *name, bool (*take)(struct search *s, json_t *value),
-                         const char *score, char why[HISTORY_WHY_MAX])
-{
-    struct search s = {.history = history_new(tool), .starts = json_object(), .why = why};
-    FTS *tree = history_tree(path, why);
-    bool good = tree != NULL;
-    for (FTSENT *entry; good && (entry = fts_read(tree));) {
-        const bool starts = strcmp(entry->fts_name, "oracle.json") == 0, given = entry->fts_level == 0;
-        json_t *value = NULL;
-        if (entry->fts_info != FTS_F || !(given || starts || strcmp(entry->fts_name, name) == 0))
-            continue;
-        s.folder = entry->fts_parent->fts_name;
-        s.path = entry->fts_path;
-        s.length = (int)(entry->fts_pathlen - entry->fts_namelen);
-        good = history_each_value(entry->fts_path, keep_first, &value, why);
-        if (good && starts)
-            json_object_update(s.starts, json_object_get(json_object_get(value, "display"), "trial_start"));
-        else if (good)
-            good = take(&s, value);
-        json_decref(value);
-    }
-    if (tree)
-        fts_close(tree);
-    json_decref(s.starts);
-    if (good && !json_array_size(json_object_get(s.history, "runs")))
-        good = history_fail(why, "%.300s has no run of %s", path, tool);
-    history_set_text(s.history, "score", score);
-    return history_done(s.history, NULL, NULL, good);
 }
 
 /* ---- Sacred ---- */
@@ -125,7 +70,7 @@ static void add_curves(json_t *run, json_t *metrics)
                 history_add_point_at(run, name, json_number_value(json_array_get(json_object_get(curve, "steps"), i)), number);
 }
 
-static bool take_sacred(struct search *s, json_t *value)
+bool take_sacred(struct run_file *s, json_t *value)
 {
     const char *started = cli_json_string(value, "start_time"), *ended = cli_json_string(value, "stop_time"),
                *name = cli_json_string(json_object_get(value, "experiment"), "name");
@@ -139,7 +84,7 @@ static bool take_sacred(struct search *s, json_t *value)
         history_set_text(run, "name", text);
         set_notes(run, json_string_value(json_array_get(trace, json_array_size(trace) - 1)));
         history_set_time(run, "ended", history_time(ended ? ended : "", false));
-        set_state(run, cli_json_string(value, "status"));
+        history_set_state(run, cli_json_member(value, "status"), "failed");
         history_add_param(run, "", json_incref(config));
         add_result(run, "result", json_object_get(value, "result"));
         add_curves(run, metrics);
@@ -149,16 +94,10 @@ static bool take_sacred(struct search *s, json_t *value)
     return good;
 }
 
-json_t *read_sacred(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    (void)options;
-    return read_each(path, "sacred", "run.json", take_sacred, NULL, why);
-}
-
 /* ---- Keras Tuner ---- */
 
 /* A value of a metric is that of several executions, of which the mean counts. */
-static void add_observations(struct search *s, json_t *run, const char *name, const json_t *metric, const json_t *score)
+static void add_observations(struct run_file *s, json_t *run, const char *name, const json_t *metric, const json_t *score)
 {
     const json_t *observations = json_object_get(metric, "observations"), *observation, *value;
     const char *direction = cli_json_string(metric, "direction");
@@ -178,7 +117,7 @@ static void add_observations(struct search *s, json_t *run, const char *name, co
         history_set_direction(s->history, name, strcmp(direction, "max") == 0);
 }
 
-static bool take_keras(struct search *s, json_t *value)
+bool take_keras(struct run_file *s, json_t *value)
 {
     const char *id = cli_json_string(value, "trial_id"), *started = id ? cli_json_string(s->starts, id) : NULL, *name;
     json_t *metric, *score = json_object_get(value, "score");
@@ -186,25 +125,20 @@ static bool take_keras(struct search *s, json_t *value)
     json_t *run = add_run(s, id ? id : s->folder, history_time(started ? started : "", true));
     history_set_text(run, "name", s->folder);
     set_notes(run, cli_json_string(value, "message"));
-    set_state(run, cli_json_string(value, "status"));
+    history_set_state(run, cli_json_member(value, "status"), "failed");
     history_add_param(run, "", json_incref(json_object_get(json_object_get(value, "hyperparameters"), "values")));
     json_object_foreach(json_object_get(json_object_get(value, "metrics"), "metrics"), name, metric)
         add_observations(s, run, name, metric, score);
     if (history_number(&number, score))
         history_set_metric(run, "score", number);
+    history_set_text(s->history, "score", "score");
     return true;
-}
-
-json_t *read_keras_tuner(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    (void)options;
-    return read_each(path, "keras-tuner", "trial.json", take_keras, "score", why);
 }
 
 /* ---- SMAC3 ---- */
 
 /* One evaluation of a configuration: with a seed, and with an instance or a budget if there are any. */
-static void add_evaluation(struct search *s, const json_t *configs, json_t *evaluation)
+static void add_evaluation(struct run_file *s, const json_t *configs, json_t *evaluation)
 {
     static const char *const states[] = {"running", "finished", "failed", "failed", "failed"};
     static const char *const also[] = {"seed", "instance", "budget"};
@@ -234,19 +168,13 @@ static void add_evaluation(struct search *s, const json_t *configs, json_t *eval
     }
 }
 
-static bool take_smac(struct search *s, json_t *value)
+bool take_smac(struct run_file *s, json_t *value)
 {
     size_t i;
     json_t *evaluation;
     json_array_foreach(json_object_get(value, "data"), i, evaluation)
         add_evaluation(s, json_object_get(value, "configs"), evaluation);
     return true;
-}
-
-json_t *read_smac(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    (void)options;
-    return read_each(path, "smac", "runhistory.json", take_smac, NULL, why);
 }
 
 /* ---- HpBandSter ---- */
@@ -295,7 +223,7 @@ static bool take_evaluation(void *context, json_t *line)
     return true;
 }
 
-static bool take_hpbandster(struct search *s, json_t *value)
+bool take_hpbandster(struct run_file *s, json_t *value)
 {
     struct bandster b = {s->history, json_object()};
     char path[PATH_MAX];
@@ -304,14 +232,9 @@ static bool take_hpbandster(struct search *s, json_t *value)
     const bool good =
         history_each_value(path, take_config, b.configs, s->why) && history_each_value(s->path, take_evaluation, &b, s->why);
     history_set_direction(s->history, "loss", false);
+    history_set_text(s->history, "score", "loss");
     json_decref(b.configs);
     return good;
-}
-
-json_t *read_hpbandster(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    (void)options;
-    return read_each(path, "hpbandster", "results.json", take_hpbandster, "loss", why);
 }
 
 /* ---- ClearML ---- */
@@ -344,7 +267,7 @@ static bool take_scalars(void *context, json_t *line)
 }
 
 /* The settings are in sections, of which General is the usual one. An offline task has no state: one with the last lines ended. */
-static bool take_clearml(struct search *s, json_t *value)
+bool take_clearml(struct run_file *s, json_t *value)
 {
     char path[PATH_MAX];
     const char *section, *name, *id = cli_json_string(value, "id");
@@ -362,23 +285,11 @@ static bool take_clearml(struct search *s, json_t *value)
     const bool good = history_each_value(path, take_scalars, &task, s->why);
     history_set_time(task.run, "started", task.started);
     history_set_time(task.run, "ended", task.ended);
+    json_object_foreach(json_object_get(task.run, "metrics"), name, setting)
+        if (json_is_number(setting) && json_number_value(setting) == 0)
+            history_set_text(s->history, "caution",
+                             "a value of 0 may have been nan or infinite, which clearml stores as 0: look at such a curve");
     return good;
-}
-
-json_t *read_clearml(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
-{
-    json_t *history = read_each(path, "clearml", "task.json", take_clearml, NULL, why), *run, *value;
-    const char *name;
-    size_t i;
-    (void)options;
-    if (history)
-        json_object_set_new(history, "ends_unknown", json_true());
-    json_array_foreach(json_object_get(history, "runs"), i, run)
-        json_object_foreach(json_object_get(run, "metrics"), name, value)
-            if (json_is_number(value) && json_number_value(value) == 0)
-                history_set_text(history, "caution",
-                                 "a value of 0 may have been nan or infinite, which clearml stores as 0: look at such a curve");
-    return history;
 }
 
 /* ---- DVC ---- */

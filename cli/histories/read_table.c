@@ -12,15 +12,10 @@
  */
 #define _GNU_SOURCE /* strcasestr */
 #include <csv.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include <lineage/text.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 #include "support/program.h"
 
@@ -47,104 +42,25 @@ static const char *const role_names[N_ROLES] = {"key",   "name",    "notes", "st
 
 /* Usual names of columns. */
 static const struct {
-    const char *name;
+    const char *names; /* each between two commas */
     enum role role;
-} usual[] = {{"id", KEY},
-             {"run_id", KEY},
-             {"key", KEY},
-             {"trial_id", KEY},
-             {"trial_index", KEY},
-             {"record_id", KEY},
-             {"exp_id", KEY},
-             {"experiment_id", KEY},
-             {"episode_id", KEY},
-             {"iter", KEY},
-             {"iteration", KEY},
-             {"name", NAME},
-             {"run_name", NAME},
-             {"hypothesis", NAME},
-             {"description", NAME},
-             {"title", NAME},
-             {"arm_name", NAME},
-             {"trialName", NAME},
-             {"idea", NAME},
-             {"intent", NAME},
-             {"notes", NOTES},
-             {"note", NOTES},
-             {"comment", NOTES},
-             {"state", STATE},
-             {"status", STATE},
-             {"trial_status", STATE},
-             {"created", STARTED},
-             {"created_at", STARTED},
-             {"started", STARTED},
-             {"started_at", STARTED},
-             {"start_time", STARTED},
-             {"timestamp", STARTED},
-             {"ts", STARTED},
-             {"datetime_start", STARTED},
-             {"ended", ENDED},
-             {"end_time", ENDED},
-             {"end time", ENDED},
-             {"ended_at", ENDED},
-             {"finished_at", ENDED},
-             {"datetime_complete", ENDED},
-             {"runtime", SECONDS},
-             {"duration", SECONDS},
-             {"seconds", SECONDS},
-             {"time_total_s", SECONDS},
-             {"metric_name", METRIC_NAME},
-             {"metric_value", METRIC_VALUE},
-             {"core_metric", METRIC},
-             {"val_bpb", METRIC},
-             {"memory_gb", MEASURE},
-             {"peak_vram_mb", MEASURE},
-             {"max_staleness_steps", MEASURE},
-             {"mean_staleness_steps", MEASURE},
-             {"elapsed_min", MEASURE},
-             {"tokens_used", MEASURE},
-             {"_runtime", SKIP}, /* of W&B */
-             {"_timestamp", SKIP},
-             {"_wandb", SKIP},
-             {"user", SKIP},
-             {"tags", SKIP},
-             {"sweep", SKIP},
-             {"group", SKIP},
-             {"job type", SKIP},
-             {"updated", SKIP},
-             {"updated_at", SKIP},
-             {"hostname", SKIP},
-             {"artifact_uri", SKIP},
-             {"github", SKIP},
-             {"commit", SKIP},
-             {"parent_commit", SKIP},
-             {"branch", SKIP},
-             {"parent_branch", SKIP},
-             {"log_path", SKIP},
-             {"job_id", SKIP},
-             {"generation_node", SKIP},
-             {"unit", SKIP},
-             {"baseline", SKIP},
-             {"baseline_value", SKIP},
-             {"delta", SKIP},
-             {"delta_vs_best", SKIP},
-             {"delta_vs_baseline", SKIP},
-             {"delta_vs_parent", SKIP},
-             {"checkpoint_dir_name", SKIP},
-             {"done", SKIP},
-             {"training_iteration", SKIP},
-             {"date", SKIP},
-             {"time_this_iter_s", SKIP},
-             {"pid", SKIP},
-             {"node_ip", SKIP},
-             {"time_since_restore", SKIP},
-             {"iterations_since_restore", SKIP},
-             {"logdir", SKIP},
-             {"budget_mode", SKIP},
-             {"budget_s", SKIP},
-             {"hardware_fingerprint", SKIP},
-             {"comparable", SKIP},
-             {"non_comparable_reason", SKIP}};
+} usual[] = {{",id,run_id,key,trial_id,trial_index,record_id,exp_id,experiment_id,episode_id,iter,iteration,", KEY},
+             {",name,run_name,hypothesis,description,title,arm_name,trialName,idea,intent,", NAME},
+             {",notes,note,comment,", NOTES},
+             {",state,status,trial_status,", STATE},
+             {",created,created_at,started,started_at,start_time,timestamp,ts,datetime_start,", STARTED},
+             {",ended,end_time,end time,ended_at,finished_at,datetime_complete,", ENDED},
+             {",runtime,duration,seconds,time_total_s,", SECONDS},
+             {",metric_name,", METRIC_NAME},
+             {",metric_value,", METRIC_VALUE},
+             {",core_metric,val_bpb,", METRIC},
+             {",memory_gb,peak_vram_mb,max_staleness_steps,mean_staleness_steps,elapsed_min,tokens_used,", MEASURE},
+             {",_runtime,_timestamp,_wandb,user,tags,sweep,group,job type,updated,updated_at,hostname,artifact_uri,"
+              "github,commit,parent_commit,branch,parent_branch,log_path,job_id,generation_node,unit,baseline,"
+              "baseline_value,delta,delta_vs_best,delta_vs_baseline,delta_vs_parent,checkpoint_dir_name,done,"
+              "training_iteration,date,time_this_iter_s,pid,node_ip,time_since_restore,iterations_since_restore,"
+              "logdir,budget_mode,budget_s,hardware_fingerprint,comparable,non_comparable_reason,",
+              SKIP}};
 
 struct table {
     json_t *history;
@@ -283,11 +199,36 @@ static enum role usual_role(const struct table *t, const char *column)
     if (has_column(t, "metric_value") && strcmp(column, "score") == 0)
         return SKIP; /* of autoresearch-rl: the negative value */
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (strcasecmp(column, usual[i].name) == 0)
+        if (history_is_one_of(usual[i].names, column))
             return usual[i].role;
     if (has_column(t, "training_iteration") && has_column(t, "trial_id") && !begins_with(column, "config/"))
         return METRIC; /* of Ray */
     return column[0] ? PARAM : SKIP; /* a table of pandas begins with a column without a name */
+}
+
+/* The role with that name; N_ROLES: none. */
+static enum role role_named(const char *name)
+{
+    size_t role = 0;
+    while (role < N_ROLES && strcmp(name, role_names[role]) != 0)
+        role++;
+    return (enum role)role;
+}
+
+/* Whether the text is COLUMN=ROLE of the column. */
+static bool is_map_of(const char *map, const char *column)
+{
+    const char *equals = strrchr(map, '=');
+    return equals && (size_t)(equals - map) == strlen(column) && strncmp(map, column, strlen(column)) == 0;
+}
+
+/* Whether the user says what the column is. */
+static bool is_mapped(const struct table *t, const char *column)
+{
+    bool is = false;
+    for (const char *const *map = t->map; !is && map && *map; map++)
+        is = is_map_of(*map, column);
+    return is;
 }
 
 /* Called when all columns are known. */
@@ -296,13 +237,9 @@ static enum role role_of(const struct table *t, const char *column)
     enum role role = t->metric && (strcmp(column, t->metric) == 0 || strcmp(bare_name(t, column), t->metric) == 0)
                          ? METRIC
                          : usual_role(t, column);
-    for (const char *const *map = t->map; map && *map; map++) {
-        const char *equals = strrchr(*map, '=');
-        if ((size_t)(equals - *map) == strlen(column) && strncmp(*map, column, strlen(column)) == 0)
-            for (size_t i = 0; i < N_ROLES; i++)
-                if (strcmp(equals + 1, role_names[i]) == 0)
-                    role = (enum role)i;
-    }
+    for (const char *const *map = t->map; map && *map; map++)
+        if (is_map_of(*map, column) && role_named(strrchr(*map, '=') + 1) < N_ROLES)
+            role = role_named(strrchr(*map, '=') + 1);
     return role;
 }
 
@@ -337,17 +274,6 @@ static void add_column(struct table *t, const char *name)
     t->columns[t->n_columns++] = copy;
 }
 
-/* Every COLUMN=ROLE must name a column and a role, because a misspelt one would be ignored silently. */
-/* Whether the user says what the column is. */
-static bool is_mapped(const struct table *t, const char *column)
-{
-    const size_t n = strlen(column);
-    bool is = false;
-    for (const char *const *map = t->map; !is && map && *map; map++)
-        is = strncmp(*map, column, n) == 0 && (*map)[n] == '=';
-    return is;
-}
-
 /* The CSV of NNI has scores with names beside the settings, and nothing that tells them apart. */
 static void check_scores_of_nni(struct table *t)
 {
@@ -361,23 +287,29 @@ static void check_scores_of_nni(struct table *t)
              "--map COLUMN=param or metric");
 }
 
+/* Every COLUMN=ROLE must name a column and a role, because a misspelt one would be ignored silently. */
 static bool check_map(struct table *t)
 {
     for (const char *const *map = t->map; map && *map && !t->failed; map++) {
         const char *equals = strrchr(*map, '=');
-        bool column = false, role = false;
-        for (size_t i = 0; equals && i < t->n_columns; i++)
-            column = column || (strlen(t->columns[i]) == (size_t)(equals - *map) &&
-                                strncmp(t->columns[i], *map, (size_t)(equals - *map)) == 0);
-        for (size_t i = 0; equals && i < N_ROLES; i++)
-            role = role || strcmp(equals + 1, role_names[i]) == 0;
-        if (!equals || !role)
+        bool column = false;
+        for (size_t i = 0; i < t->n_columns; i++)
+            column = column || is_map_of(*map, t->columns[i]);
+        if (!equals || role_named(equals + 1) == N_ROLES)
             fail(t, "--map COLUMN=ROLE: ROLE is key, name, notes, state, started, ended, seconds, param, metric or skip, not ",
                  equals ? equals + 1 : *map);
         else if (!column)
             fail(t, "there is no column for --map ", *map);
     }
     return !t->failed;
+}
+
+static bool has_role(const struct table *t, enum role role)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->roles[i] == role)
+            return true;
+    return false;
 }
 
 static const char *last_part(const char *name)
@@ -446,11 +378,8 @@ static void check_score(struct table *t)
 {
     char names[230] = "", remedy[REMEDY] = "";
     size_t length = 0;
-    bool any = t->failed;
     t->checked = true;
-    for (size_t i = 0; i < t->n_columns; i++)
-        any = any || t->roles[i] == METRIC || t->roles[i] == METRIC_VALUE;
-    if (any)
+    if (t->failed || has_role(t, METRIC) || has_role(t, METRIC_VALUE))
         return;
     const char *score = likely_score(t);
     t->unscored = true; /* told when all lines are known, because they may be no runs */
@@ -574,16 +503,11 @@ static void take_time(struct table *t, const char *member, const char *column, c
 
 static void take_state(struct table *t, const char *column, const char *text)
 {
-    static const char *const broken[] = {"constraint_violation", "constraint_fail", "constraint_failed", "infeasible",
-                                         "disqualified"};
     char more[200];
-    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
-        if (strcasecmp(text, broken[i]) == 0) {
-            history_set_text(t->run, "broken", text);
-            return;
-        }
-    if (history_state(text)) {
-        history_set_text(t->run, "state", history_state(text));
+    const bool broken =
+        history_is_one_of(",constraint_violation,constraint_fail,constraint_failed,infeasible,disqualified,", text);
+    if (broken || history_state(text)) {
+        history_set_text(t->run, broken ? "broken" : "state", broken ? text : history_state(text));
         return;
     }
     snprintf(more, sizeof more, "%.60s; write one of these for it, or --map %.60s=skip, which takes each run as finished", text,
@@ -862,14 +786,6 @@ static void list_counters(char list[REMEDY], const struct table *t, const char *
                               after);
 }
 
-static bool has_role(const struct table *t, enum role role)
-{
-    for (size_t i = 0; i < t->n_columns; i++)
-        if (t->roles[i] == role)
-            return true;
-    return false;
-}
-
 /* Adds a step: its metrics are points of the curves. What changes from step to step was measured, too, and is left out of the settings:
  * `cells` has true for it, and false for a setting that later lines leave blank. A setting is known at the first line: what that one lacks
  * was measured later, as a score of each second epoch. */
@@ -1138,18 +1054,16 @@ static bool take_objects(void *context, json_t *value)
 /* The runs of mlparty are documents in its index. */
 static bool read_documents(json_t *lines, const char *path, char why[HISTORY_WHY_MAX])
 {
-    bool failed = false;
     sqlite3 *db = history_database(path, why);
-    sqlite3_stmt *stmt =
-        db ? history_query(db, path, why, "SELECT doc FROM nodes WHERE type = 'run' ORDER BY created_at, id", NULL, NULL) : NULL;
-    while (history_next(stmt, path, &failed, why)) {
-        json_t *document = history_json(history_column(stmt, 0));
+    struct query query = history_ask(db, path, why, "SELECT doc FROM nodes WHERE type = 'run' ORDER BY created_at, id", NULL);
+    while (history_next(&query)) {
+        json_t *document = history_json(history_column(&query, 0));
         take_objects(lines, document);
         json_decref(document);
     }
-    sqlite3_finalize(stmt);
+    const bool read = history_end(&query);
     sqlite3_close(db);
-    return !failed;
+    return read;
 }
 
 static void read_objects(struct table *t, const char *path)

@@ -7,10 +7,7 @@
  * summary.value, as simple_value or as a tensor of one number, and settings in the plug-in data of hparams.
  */
 #include <dirent.h>
-#include <fts.h>
-#include <limits.h>
 
-#include "cli.h"
 #include "histories/readers.h"
 
 enum { FILE_BYTES = 1 << 30, PREFIX = 12, SUFFIX = 4 };
@@ -402,9 +399,7 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
     json_t *history = history_without_ends("tensorboard"), *index = json_object();
     const size_t root = strlen(path);
     bool good = tree != NULL;
-    for (FTSENT *entry; good && (entry = fts_read(tree));) {
-        if (options->beside && entry->fts_info == FTS_D && entry->fts_level > 0)
-            fts_set(tree, entry, FTS_SKIP);
+    for (FTSENT *entry; good && (entry = history_entry(tree, options->beside ? 1 : INT_MAX));) {
         if (!strstr(entry->fts_name, EVENTS) || !history_in_time(entry->fts_statp, options))
             continue;
         char key[PATH_MAX], dir[PATH_MAX];
@@ -420,8 +415,7 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
         if (good && strcmp(entry->fts_parent->fts_name, ".guild") == 0)
             add_attributes(run, dir);
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     join_scalars(history, index);
     join_settings(history, index);
     leave_out_empty(history);

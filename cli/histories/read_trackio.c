@@ -2,10 +2,6 @@
  * read_trackio.c: the SQLite file of a trackio project. Each row of `metrics` is one call of log; early versions had a column
  * project_name, later ones have a table `configs`. trackio does not record how a run ended.
  */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "histories/readers.h"
 
 /* Metrics may be objects, and infinities and nan are texts. */
@@ -29,42 +25,38 @@ static bool read_logs(json_t *history, json_t *index, sqlite3 *db, const char *p
                       char why[HISTORY_WHY_MAX])
 {
     char sql[200];
-    bool failed = false;
     snprintf(sql, sizeof sql, "SELECT %s, step, metrics, timestamp, run_name FROM metrics%s ORDER BY 1, step, id", id,
              project ? " WHERE project_name = ?1" : "");
-    sqlite3_stmt *stmt = history_query(db, path, why, sql, project, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        json_t *run = history_run_of(history, index, history_column(stmt, 0)), *log = history_json(history_column(stmt, 2));
-        const double time = history_time(history_column(stmt, 3), true);
-        history_set_text(run, "name", history_column(stmt, 4));
+    struct query rows = history_ask(db, path, why, sql, project);
+    while (history_next(&rows)) {
+        json_t *run = history_run_of(history, index, history_column(&rows, 0)), *log = history_json(history_column(&rows, 2));
+        const double time = history_time(history_column(&rows, 3), true);
+        history_set_text(run, "name", history_column(&rows, 4));
         if (!json_object_get(run, "started"))
             history_set_time(run, "started", time);
         history_set_time(run, "ended", time);
-        add_log(run, "", sqlite3_column_int64(stmt, 1), log);
+        add_log(run, "", sqlite3_column_int64(rows.stmt, 1), log);
         json_decref(log);
     }
-    sqlite3_finalize(stmt);
-    return !failed;
+    return history_end(&rows);
 }
 
 static bool read_configs(json_t *index, sqlite3 *db, const char *path, const char *id, char why[HISTORY_WHY_MAX])
 {
     char sql[100];
-    bool failed = false;
     if (!history_has_column(db, "configs", "config"))
         return true;
     snprintf(sql, sizeof sql, "SELECT %s, config FROM configs", id);
-    sqlite3_stmt *stmt = history_query(db, path, why, sql, NULL, NULL);
-    while (history_next(stmt, path, &failed, why)) {
-        json_t *run = json_object_get(index, history_column(stmt, 0)), *config = history_json(history_column(stmt, 1)), *value;
+    struct query rows = history_ask(db, path, why, sql, NULL);
+    while (history_next(&rows)) {
+        json_t *run = json_object_get(index, history_column(&rows, 0)), *config = history_json(history_column(&rows, 1)), *value;
         const char *name;
         json_object_foreach(config, name, value)
             if (run && name[0] != '_') /* what trackio itself records */
                 history_add_param(run, name, json_incref(value));
         json_decref(config);
     }
-    sqlite3_finalize(stmt);
-    return !failed;
+    return history_end(&rows);
 }
 
 json_t *read_trackio(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])

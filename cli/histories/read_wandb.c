@@ -7,12 +7,6 @@
  * of their texts, with _step.
  */
 #define _GNU_SOURCE /* asprintf */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cli.h"
 #include "histories/readers.h"
 
 enum { FILE_BYTES = 1 << 30, DEPTH = 12 };
@@ -36,12 +30,6 @@ static json_t *structure_of(const json_t *run, const char *const *names)
 {
     const json_t *value = member_of(run, names);
     return json_is_string(value) ? history_json(json_string_value(value)) : json_incref((json_t *)(uintptr_t)value);
-}
-
-static const char *state_of(const char *word)
-{
-    const char *state = history_state(word ? word : "");
-    return state ? state : "running";
 }
 
 static void add_config(json_t *run, json_t *config)
@@ -96,7 +84,7 @@ static void add_history(json_t *run, json_t *history)
 }
 
 static const char *const ids[] = {"id", "_id", "run_id", "name", NULL},
-                         *const names[] = {"displayName", "display_name", "name", NULL}, *const states[] = {"state", NULL},
+                         *const names[] = {"displayName", "display_name", "name", NULL},
                          *const notes[] = {"notes", "description", NULL}, *const begins[] = {"createdAt", "created_at", NULL},
                          *const ends[] = {"heartbeatAt", "heartbeat_at", "updatedAt", NULL}, *const configs[] = {"config", NULL},
                          *const summaries[] = {"summaryMetrics", "summary_metrics", "summary", NULL},
@@ -120,7 +108,7 @@ static void add_run(json_t *history, const json_t *from)
     const double started = history_time(text_of(from, begins), false);
     history_set_text(run, "name", text_of(from, names));
     history_set_text(run, "notes", text_of(from, notes));
-    history_set_text(run, "state", state_of(text_of(from, states)));
+    history_set_state(run, cli_json_member(from, "state"), "running");
     history_set_time(run, "started", started);
     history_set_time(run, "ended",
                      json_is_number(runtime) ? started + json_number_value(runtime) : history_time(text_of(from, ends), false));
@@ -438,13 +426,12 @@ json_t *read_wandb_logs(const char *path, const struct history_options *options,
     FTS *tree = history_tree(path, why);
     json_t *history = history_new("wandb"), *index = json_object();
     bool good = tree != NULL;
-    for (FTSENT *entry; good && (entry = fts_read(tree));) {
+    for (FTSENT *entry; good && (entry = history_entry(tree, INT_MAX));) {
         const char *dot = strrchr(entry->fts_name, '.');
         if (dot && strcmp(dot, ".wandb") == 0 && history_in_time(entry->fts_statp, options))
             good = read_log(history, index, entry->fts_path, options->study, why);
     }
-    if (tree)
-        fts_close(tree);
+    history_leave(tree);
     if (good && !json_array_size(json_object_get(history, "runs")))
         good = history_fail(why, "%.300s has no run log of W&B%s%.60s", path, options->study ? " of the project " : "",
                             options->study ? options->study : "");

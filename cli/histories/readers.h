@@ -1,20 +1,29 @@
 /* readers.h: one reader for each tool, and what they share. Each returns NULL with the reason, which names the file. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <fts.h>
 #include <sqlite3.h>
 
+#include "cli.h"
 #include "histories/history.h"
 
 typedef json_t *history_reader(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
 
 history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, read_optuna, read_optuna_journal, read_tensorboard,
     read_trackio, read_table, read_json_table, read_mlparty, read_stranger, read_ray, read_ray_result, read_aide, read_openevolve,
-    read_shinka, read_sacred, read_keras_tuner, read_smac, read_clearml, read_dvc, read_hpbandster, read_comet, read_neptune,
-    read_lightning;
+    read_shinka, read_dvc, read_lightning;
+
+/* The file of a run, or of a whole search, in the folder that is read. */
+struct run_file {
+    json_t *history, *starts; /* starts: of Keras Tuner's trials, by their ids */
+    const char *folder;       /* the name of the file's folder .. */
+    int length;               /* .. and the bytes of the file's path up to its name */
+    const char *path;
+    char *why;
+};
+typedef bool run_file_reader(struct run_file *file, json_t *value); /* false with the reason */
+
+run_file_reader take_sacred, take_keras, take_smac, take_hpbandster, take_clearml, take_comet, take_neptune;
 
 /* ---- history_run.c: the form ---- */
 
@@ -75,8 +84,12 @@ double history_time(const char *text, bool local);
 
 json_t *history_fail(char why[HISTORY_WHY_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether the word is one of the words, each of which is between two commas, in any case of letters. */
+bool history_is_one_of(const char *words, const char *word);
+
 /* The state that a tool's word for it means, in any case of letters, or NULL if the word is unknown. */
 const char *history_state(const char *word);
+void history_set_state(json_t *run, const char *word, const char *otherwise); /* otherwise: of an unknown word, and of NULL */
 
 /* Seconds of "3.5", "00:01:02.5" or "0 days 00:01:02.5"; nan if it is none. */
 double history_seconds(const char *text);
@@ -89,9 +102,14 @@ bool history_yaml_scalar(char *value);
 
 /* Opens the tree in the order of its names, so that the same files give the same rows on every file system; NULL with the reason. */
 FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX]);
+FTSENT *history_entry(FTS *tree, int levels); /* the next one at most `levels` below; NULL: none, or no tree */
+void history_leave(FTS *tree); /* closes it; NULL does nothing */
 
 /* Reads a file of JSON values, one after another, and calls take with each until it returns false, having set the reason. */
 bool history_each_value(const char *path, bool (*take)(void *context, json_t *value), void *context, char why[HISTORY_WHY_MAX]);
+
+/* Sets *value to the first value of the file, a new reference. Returns false with the reason. */
+bool history_first_value(const char *path, json_t **value, char why[HISTORY_WHY_MAX]);
 
 /* ---- protobuf.c ---- */
 
@@ -120,12 +138,18 @@ uint32_t crc32_of(uint32_t crc, uint32_t polynomial, const uint8_t *bytes, size_
 /* Opens the file for reading only, without triggers, views and functions of the schema. Returns NULL with the reason. */
 sqlite3 *history_database(const char *path, char why[HISTORY_WHY_MAX]);
 
-/* Prepares a query; ?1, ?2 .. are texts. Returns NULL with the reason. */
-sqlite3_stmt *history_query(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql, const char *first,
-                            const char *second);
+/* The rows that a query gives. Without a database there are none, and the query has failed. */
+struct query {
+    sqlite3_stmt *stmt;
+    const char *path;
+    char *why;
+    bool failed; /* with the reason in why */
+};
 
-/* Steps to the next row. Returns false after the last one, and with *failed set and the reason if the file is damaged. */
-bool history_next(sqlite3_stmt *stmt, const char *path, bool *failed, char why[HISTORY_WHY_MAX]);
+struct query history_ask(sqlite3 *db, const char *path, char why[HISTORY_WHY_MAX], const char *sql,
+                         const char *text); /* text: ?1 */
+bool history_next(struct query *query); /* false behind the last row, and if the file is damaged */
+bool history_end(struct query *query); /* releases it, and returns whether all rows were read */
 
 bool history_has_column(sqlite3 *db, const char *table, const char *column);
 
@@ -139,4 +163,4 @@ bool history_choose(char id[64], json_t *history, sqlite3 *db, const char *path,
 /* Closes the file and releases the index. Returns the history, or NULL after releasing it if it is not good. */
 json_t *history_done(json_t *history, json_t *index, sqlite3 *db, bool good);
 
-const char *history_column(sqlite3_stmt *stmt, int column); /* its text; "" for NULL */
+const char *history_column(const struct query *query, int column); /* its text; "" for NULL */
