@@ -19,13 +19,24 @@
 
 /* A report may be anywhere in the last NEAR_BYTES and NEAR_MAX lines, and above them if nothing but its own frames follows it. */
 enum { LINES_MAX = 4096, NEAR_MAX = 512, NEAR_BYTES = 16384 };
-enum { WHAT_MAX = 200, WHERE_MAX = 100, SOURCES_MAX = 64, PREFIX_MAX = 80, BELOW_MAX = 12, FEW = 6, CLOSING_MAX = 24 };
+enum {
+    WHAT_MAX = 200,
+    WHERE_MAX = 100,
+    SOURCES_MAX = 64,
+    PREFIX_MAX = 80,
+    WORD_MAX = 64,
+    BELOW_MAX = 12,
+    FEW = 6,
+    CLOSING_MAX = 24
+};
 
 struct lines {
     char *at[LINES_MAX]; /* the latest lines of the output */
-    const char *prefix[LINES_MAX]; /* what a launcher wrote in front; NULL: nothing */
-    unsigned char prefix_n[LINES_MAX], boxed[LINES_MAX];
-    bool progress[LINES_MAX]; /* the line holds a step or a metric */
+    struct {
+        const char *prefix; /* what a launcher wrote in front; NULL: nothing */
+        unsigned char prefix_n, boxed;
+        bool progress; /* the line holds a step or a metric */
+    } of[LINES_MAX];
     size_t n;
     bool by_signal; /* a signal ended the program, so its last line need not say why */
 };
@@ -47,6 +58,35 @@ struct found {
 static bool begins(const char *line, const char *prefix)
 {
     return strncmp(line, prefix, strlen(prefix)) == 0;
+}
+
+static bool holds(const char *line, const char *text)
+{
+    return strstr(line, text) != NULL;
+}
+
+static bool holds_in_any_case(const char *line, const char *text)
+{
+    return strcasestr(line, text) != NULL;
+}
+
+static bool begins_in_any_case(const char *line, const char *prefix)
+{
+    return strncasecmp(line, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether the line matches one of the words, between which is a `|`. */
+static bool any_of(const char *line, bool (*matches)(const char *line, const char *word), const char *words)
+{
+    char word[WORD_MAX];
+    bool is = false;
+    for (size_t n; !is && *words; words += n + (words[n] == '|')) {
+        n = strcspn(words, "|");
+        memcpy(word, words, n);
+        word[n] = '\0';
+        is = matches(line, word);
+    }
+    return is;
 }
 
 static const char *unindented(const char *line)
@@ -129,7 +169,7 @@ static void learn_prefix(struct lines *lines, size_t i)
 {
     const char *sample = lines->at[i], *mark = strstr(sample, "Traceback (most recent call last)");
     size_t n = mark ? (size_t)(mark - sample) : 0, digits = strcspn(sample, "0123456789\t:"), k = 0;
-    if (!n || n >= PREFIX_MAX || digits >= n || lines->prefix[i] || lines->boxed[i])
+    if (!n || n >= PREFIX_MAX || digits >= n || lines->of[i].prefix || lines->of[i].boxed)
         return;
     bool timed = memchr(sample, ':', n);
     for (size_t j = i; j < lines->n; j++) {
@@ -153,17 +193,13 @@ static bool is_repeated_frame(const struct lines *lines, size_t i)
 /* Whether line i is a part of the stacks that Java, Node, Go and Python's faulthandler list below a report, or says nothing. */
 static bool is_of_stack(const struct lines *lines, size_t i)
 {
-    static const char *const words[] = {"...additional frames ", "Caused by: ", "goroutine ", "created by ", "Thread 0x",
-                                        "Current thread 0x",     "exit status "},
-                             *const indented[] = {"at ", "... ", "Suppressed: ", "File \""};
     const char *line = unindented(lines->at[i]), *below = i + 1 < lines->n ? lines->at[i + 1] : "";
-    bool is = !*line || (*lines->at[i] == '\t' && strstr(line, ".go:"));
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        is = is || begins(line, words[k]);
-    for (size_t k = 0; k < sizeof indented / sizeof *indented; k++)
-        is = is || (line > lines->at[i] && begins(line, indented[k]));
     const size_t n = strlen(line);
-    return is || (n && line[n - 1] == ')' && *below == '\t' && strstr(below, ".go:")); /* main.f(..), and its place below */
+    return !n || (*lines->at[i] == '\t' && strstr(line, ".go:")) ||
+           any_of(line, begins,
+                  "...additional frames |Caused by: |goroutine |created by |Thread 0x|Current thread 0x|exit status ") ||
+           (line > lines->at[i] && any_of(line, begins, "at |... |Suppressed: |File \"")) ||
+           (n && line[n - 1] == ')' && *below == '\t' && strstr(below, ".go:")); /* main.f(..), and its place below */
 }
 
 /* Drops all but the lines from i on. */
@@ -172,9 +208,7 @@ static void keep_from(struct lines *lines, size_t i)
     const size_t keep = lines->n - i;
     lines->n = keep;
     memmove(lines->at, lines->at + i, keep * sizeof *lines->at);
-    memmove(lines->prefix, lines->prefix + i, keep * sizeof *lines->prefix);
-    memmove(lines->prefix_n, lines->prefix_n + i, keep);
-    memmove(lines->boxed, lines->boxed + i, keep);
+    memmove(lines->of, lines->of + i, keep * sizeof *lines->of);
 }
 
 /* Drops the lines far above the end, except the stacks that reach down to it and what is right above those. */
@@ -216,9 +250,9 @@ static void split(struct lines *lines, char *text, size_t length)
             keep_from(lines, LINES_MAX / 2);
         const bool chained = error != SIZE_MAX && is_of_chain(line, error);
         size_t n = chained ? 0 : prefix_length(line), i = lines->n++;
-        lines->prefix[i] = n ? line : NULL;
-        lines->prefix_n[i] = (unsigned char)n;
-        lines->at[i] = unframed(line + n + (n && line[n] == ' '), &lines->boxed[i]);
+        lines->of[i].prefix = n ? line : NULL;
+        lines->of[i].prefix_n = (unsigned char)n;
+        lines->at[i] = unframed(line + n + (n && line[n] == ' '), &lines->of[i].boxed);
         error = chained ? error + 1 : !n && heads_chain(lines, i) ? 0 : SIZE_MAX;
         lines->n -= is_repeated_frame(lines, i);
     }
@@ -302,17 +336,11 @@ static bool is_warning(const char *line, const char *what)
 /* Whether the line says that the program goes on in spite of it, and not that it cannot. */
 static bool says_it_goes_on(const char *line)
 {
-    static const char *const ends[] = {"cannot",      "can't",          "unable to", "not continue", "please retry",
-                                       "retry later", "see how to run", "failed",    "disabled",     "not possible",
-                                       "abort",       "giving up",      "exiting"};
-    static const char *const goes_on[] = {"retry",        "continu",  "running on CPU", "using CPU",   "offline",
-                                          "falling back", "fallback", "skipping",       "trying batch"};
-    bool says = false;
-    for (size_t i = 0; i < sizeof goes_on / sizeof *goes_on; i++)
-        says = says || says_word(line, goes_on[i]);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        says = says && !strcasestr(line, ends[i]);
-    return says;
+    return any_of(line, says_word,
+                  "retry|continu|running on CPU|using CPU|offline|falling back|fallback|skipping|trying batch") &&
+           !any_of(line, holds_in_any_case,
+                   "cannot|can't|unable to|not continue|please retry|retry later|see how to run|failed|disabled|"
+                   "not possible|abort|giving up|exiting");
 }
 
 /*
@@ -327,7 +355,7 @@ static bool went_on(const struct lines *lines, size_t i, const char *what, enum 
                missing = cause == LINEAGE_CAUSE_MISSING || cause == LINEAGE_CAUSE_UNKNOWN;
     bool on = is_warning(line, what) || (missing && goes_on);
     while (!on && (missing || goes_on) && ++i < lines->n)
-        on = lines->progress[i];
+        on = lines->of[i].progress;
     return on;
 }
 
@@ -413,6 +441,14 @@ static void put_what(struct found *found, const char *what)
     trim(found->what);
 }
 
+/* The error that line i reports. Returns true. */
+static bool put_error(struct found *found, const char *what, size_t i)
+{
+    put_what(found, what);
+    found->line = i;
+    return true;
+}
+
 /* Adds a cause or the rest of a message, if there is room. */
 static void add_what(struct found *found, const char *between, const char *text)
 {
@@ -440,13 +476,9 @@ static bool is_frame(const char *line, const char **path, size_t *n, unsigned lo
 /* A launcher whose child failed reports the child's end as an exception of its own. */
 static bool is_of_launcher(const char *line)
 {
-    static const char *const names[] = {"ChildFailedError",        "ProcessRaisedException",  "ProcessExitedException",
-                                        "CalledProcessError",      "PapermillExecutionError", "CellExecutionError",
-                                        "WorkerGroupFailureError", "UncompletedJobError",     NULL};
-    for (const char *const *name = names; *name; name++)
-        if (strstr(line, *name))
-            return true;
-    return false;
+    return any_of(line, holds,
+                  "ChildFailedError|ProcessRaisedException|ProcessExitedException|CalledProcessError|"
+                  "PapermillExecutionError|CellExecutionError|WorkerGroupFailureError|UncompletedJobError");
 }
 
 /* NAME or NAME: message, where a name may have a module that begins with an underscore. */
@@ -493,8 +525,7 @@ static bool is_ruled(const struct lines *lines, size_t i)
 /* The message of the exception in line i; one that is empty or ends with a colon goes on in the next line. */
 static void put_exception(struct found *found, const struct lines *lines, size_t i)
 {
-    put_what(found, lines->at[i]);
-    found->line = i;
+    put_error(found, lines->at[i], i);
     found->strength = is_of_launcher(lines->at[i]) ? A_LAUNCHER : A_REPORT;
     const bool empty = ends_with_colon(lines->at[i]), ruled = empty && is_ruled(lines, i + 1);
     const size_t message = i + 1 + ruled;
@@ -596,7 +627,7 @@ static bool read_box(struct found *found, const struct lines *lines, size_t *i)
 {
     static const char corner[] = "\xe2\x95\xad", end[] = "\xe2\x95\xb0";
     bool own = false, framed = false;
-    const bool cut = *i == 0 && lines->boxed[0] == 1; /* a box may be longer than what is read; other boxes hold results */
+    const bool cut = *i == 0 && lines->of[0].boxed == 1; /* a box may be longer than what is read; other boxes hold results */
     if (!cut && (!begins(unindented(lines->at[*i]), corner) || !is_header(lines->at[*i])))
         return false;
     for (size_t k = *i + 1; k < lines->n; k++) {
@@ -611,7 +642,7 @@ static bool read_box(struct found *found, const struct lines *lines, size_t *i)
             return true;
         }
         struct found place;
-        if (!lines->boxed[k] || !in || !isdigit((unsigned char)in[-1]) || find_place(&place, line) != in)
+        if (!lines->of[k].boxed || !in || !isdigit((unsigned char)in[-1]) || find_place(&place, line) != in)
             continue;
         framed = true;
         if (!own || !is_of_library(line, (size_t)(in - line))) {
@@ -638,7 +669,7 @@ static bool find_python(struct found *found, const struct lines *lines)
         struct found next = {.what = ""};
         direct = direct || begins(line, "The above exception was the direct cause");
         ignored = ignored || begins(line, "Exception ignored in") || begins(line, "Exception ignored while");
-        bool first = grouped && lines->boxed[i] == 2;
+        bool first = grouped && lines->of[i].boxed == 2;
         if (!(is_frame(line, &path, &n, &number) ? read_frames(&next, lines, &i)
                                                  : (is_header(line) && read_cell(&next, lines, &i)) ||
                                                        ((is_header(line) || i == 0) && read_box(&next, lines, &i)))) {
@@ -650,7 +681,7 @@ static bool find_python(struct found *found, const struct lines *lines)
         if (!ignored && !first && !(found->strength == A_REPORT && next.strength == A_LAUNCHER))
             *found = next;
         found->dies = found->what[0] != '\0'; /* an exception that Python ignores ends no program */
-        grouped = lines->boxed[i] == 2 && !strstr(next.what, "ExceptionGroup");
+        grouped = lines->of[i].boxed == 2 && !strstr(next.what, "ExceptionGroup");
         direct = ignored = false;
     }
     return found->what[0];
@@ -670,8 +701,7 @@ static bool find_rust(struct found *found, const struct lines *lines)
             continue;
         find_place(found, at);
         bool before = at[12] == '\'';
-        put_what(found, before ? at + 12 : i + 1 < lines->n ? lines->at[i + 1] : "panicked");
-        found->line = i;
+        put_error(found, before ? at + 12 : i + 1 < lines->n ? lines->at[i + 1] : "panicked", i);
         found->dies = true;
         return true;
     }
@@ -718,69 +748,43 @@ static void add_cause(struct found *found, const struct lines *lines, size_t i)
 
 static bool find_headline(struct found *found, const struct lines *lines)
 {
-    /* `keep`: the reported text includes the prefix. `first`: the first one counts, since later ones only follow from it. */
-    static const struct {
-        const char *prefix;
-        bool keep;
-    } heads[] = {{"SUMMARY: ", false},
-                 {"panic: ", true},
-                 {"Exception in thread ", true},
-                 {"Exception in Application start method", true},
-                 {"terminate called ", true},
-                 {"ERROR: LoadError: ", false},
-                 {"ERROR: ", true},
-                 {"Error in ", true},
-                 {"Error: ", true},
-                 {"fatal error: ", true},
-                 {"fatal runtime error: ", true}, /* of Rust */
-                 {"Fatal error: ", true},
-                 {"FATAL ERROR: ", true},
-                 {"Fatal Python error: ", true},
-                 {"Unhandled exception", true},
-                 {"Uncaught ", true},
-                 {"PHP Fatal error:  ", false},
-                 {"Terminating due to ", false},
-                 {"Aborting due to ", false},
-                 {"#  fatal error: ", false},
-                 {"#  SIG", false},
-                 {"** (", true},
-                 {"Fortran runtime error: ", true},
-                 {"LLVM ERROR: ", true},
-                 {"error: Uncaught ", false},
-                 {"*** stack smashing", true},
-                 {"double free or corruption", true},
-                 {"free(): ", true},
-                 {"malloc(): ", true},
-                 {"malloc_consolidate(): ", true},
-                 {"corrupted size vs", true},
-                 {"realloc(): ", true},
-                 {"munmap_chunk(): ", true},
-                 {"Segmentation fault", true},
-                 {"memory allocation of ", true},
-                 {"lua: ", true},
-                 {"MATLAB:", true}};
-    for (size_t i = lines->n; i-- > 0;)
-        for (size_t k = 0; k < sizeof heads / sizeof *heads; k++) {
-            const char *line = lines->at[i];
-            if (!begins(line, heads[k].prefix) || went_on_without(lines, i))
-                continue;
-            static const char thrown[] = "terminate called after throwing an instance of ";
-            size_t n = strlen(line);
-            put_what(found, begins(line, thrown) ? line + sizeof thrown - 1
-                            : heads[k].keep      ? line
-                                                 : line + strlen(heads[k].prefix));
-            const char *below = i + 1 < lines->n ? unindented(lines->at[i + 1]) : "";
-            if (begins(below, "what():"))
-                add_what(found, ": ", below + 7);
-            else if ((line[n - 1] == ':' || line[n - 1] == ' ') && lines->at[i + 1 < lines->n ? i + 1 : i][0] == ' ')
-                add_what(found, ": ", unnumbered(below));
-            found->line = i;
-            found->dies = begins(line, "panic: ") || begins(line, "Exception in thread ");
-            if (!begins(line, "memory allocation of "))
-                place_below(found, lines, i);
-            add_cause(found, lines, i);
-            return true;
-        }
+    /* The reported text does not have these prefixes. */
+    static const char *const cut[] = {"SUMMARY: ",
+                                      "ERROR: LoadError: ",
+                                      "PHP Fatal error:  ",
+                                      "Terminating due to ",
+                                      "Aborting due to ",
+                                      "#  fatal error: ",
+                                      "#  SIG",
+                                      "error: Uncaught ",
+                                      NULL};
+    for (size_t i = lines->n; i-- > 0;) {
+        static const char thrown[] = "terminate called after throwing an instance of ";
+        const char *line = lines->at[i], *const *head = cut;
+        while (*head && !begins(line, *head))
+            head++;
+        if ((!*head && !any_of(line, begins,
+                               "panic: |Exception in thread |Exception in Application start method|terminate called |ERROR: |"
+                               "Error in |Error: |fatal error: |fatal runtime error: |Fatal error: |FATAL ERROR: |"
+                               "Fatal Python error: |Unhandled exception|Uncaught |** (|Fortran runtime error: |LLVM ERROR: |"
+                               "*** stack smashing|double free or corruption|free(): |malloc(): |malloc_consolidate(): |"
+                               "corrupted size vs|realloc(): |munmap_chunk(): |Segmentation fault|memory allocation of |lua: |"
+                               "MATLAB:")) ||
+            went_on_without(lines, i))
+            continue;
+        put_error(found, line + (begins(line, thrown) ? sizeof thrown - 1 : *head ? strlen(*head) : 0), i);
+        const size_t n = strlen(line);
+        const char *below = i + 1 < lines->n ? unindented(lines->at[i + 1]) : "";
+        if (begins(below, "what():"))
+            add_what(found, ": ", below + 7);
+        else if ((line[n - 1] == ':' || line[n - 1] == ' ') && lines->at[i + 1 < lines->n ? i + 1 : i][0] == ' ')
+            add_what(found, ": ", unnumbered(below));
+        found->dies = begins(line, "panic: ") || begins(line, "Exception in thread ");
+        if (!begins(line, "memory allocation of "))
+            place_below(found, lines, i);
+        add_cause(found, lines, i);
+        return true;
+    }
     return false;
 }
 
@@ -791,8 +795,7 @@ static bool find_pytest(struct found *found, const struct lines *lines)
     for (size_t i = 0; i < lines->n; i++) {
         const char *line = lines->at[i];
         if (begins(line, "E   ") && !any && is_exception(line + 4)) {
-            put_what(found, line + 4);
-            found->line = i;
+            put_error(found, line + 4, i);
             any = true;
         } else if (any && !found->where[0] && !isblank((unsigned char)*line) && *line != 'E') {
             find_place(found, line);
@@ -810,8 +813,7 @@ static bool find_node(struct found *found, const struct lines *lines)
             (strncmp(lines->at[i - 1] + name - 5, "Error", 5) != 0 &&
              (name < 9 || strncmp(lines->at[i - 1] + name - 9, "Exception", 9) != 0)))
             continue;
-        put_what(found, lines->at[i - 1]);
-        found->line = i;
+        put_error(found, lines->at[i - 1], i);
         add_cause(found, lines, i);
         place_below(found, lines, i);
         return true;
@@ -826,16 +828,12 @@ static bool find_node(struct found *found, const struct lines *lines)
  */
 static bool find_place_line(struct found *found, const struct lines *lines)
 {
-    static const char *const failures[] = {"Assertion", "assert", "error:", "Error",    "failed",
-                                           "FAILED",    "fatal",  "FATAL",  "undefined"};
     bool any = false;
     for (size_t i = 0; i < lines->n; i++) {
         struct found next = {.what = ""};
         const char *after = find_place(&next, lines->at[i]);
-        bool failed = false;
-        for (size_t k = 0; after && k < sizeof failures / sizeof *failures; k++)
-            failed = failed || strstr(after, failures[k]);
-        if (!failed || (any && strstr(after, " error: ")) || went_on_without(lines, i))
+        if (!after || !any_of(after, holds, "Assertion|assert|error:|Error|failed|FAILED|fatal|FATAL|undefined") ||
+            (any && strstr(after, " error: ")) || went_on_without(lines, i))
             continue;
         put_what(&next, after + strspn(after, ": "));
         *found = next;
@@ -852,7 +850,7 @@ static void put_box(struct found *found, const struct lines *lines, size_t i)
 {
     static const char rule[] = "\xe2\x94\x80";
     put_what(found, lines->at[i]);
-    while (++i < lines->n && lines->boxed[i] == 1 && !begins(unindented(lines->at[i]), rule) && *unindented(lines->at[i]))
+    while (++i < lines->n && lines->of[i].boxed == 1 && !begins(unindented(lines->at[i]), rule) && *unindented(lines->at[i]))
         add_what(found, " ", lines->at[i]);
 }
 
@@ -878,7 +876,7 @@ static bool find_arguments(struct found *found, const struct lines *lines)
             continue;
         if (begins(line, "\xe2\x95\xad") && i + 1 < lines->n) /* the title of a box */
             i++;
-        if (lines->boxed[i] == 1)
+        if (lines->of[i].boxed == 1)
             put_box(found, lines, i);
         else
             put_exception(found, lines, i);
@@ -1005,8 +1003,7 @@ static bool find_launcher(struct found *found, const struct lines *lines)
             killed = strstr(line, *word) && (named_signal(line) || strstr(line, "return code"));
         if (!killed)
             continue;
-        put_what(found, line);
-        found->line = i;
+        put_error(found, line, i);
         found->strength = A_LAUNCHER;
         return true;
     }
@@ -1069,7 +1066,8 @@ static bool only_says_failed(const char *line)
 static bool find_child_end(struct found *found, const struct lines *lines)
 {
     size_t at = lines->n;
-    for (size_t i = lines->n; i-- > 0 && lines->n - i < CLOSING_MAX && (at == lines->n || at - i < FEW) && !lines->progress[i];)
+    for (size_t i = lines->n;
+         i-- > 0 && lines->n - i < CLOSING_MAX && (at == lines->n || at - i < FEW) && !lines->of[i].progress;)
         if (is_child_end(lines->at[i]))
             at = i;
     if (at == lines->n)
@@ -1094,9 +1092,7 @@ static bool find_rustc(struct found *found, const struct lines *lines)
             continue;
         for (size_t k = i + 1; k < lines->n && k < i + 4; k++)
             if (begins(unindented(lines->at[k]), "--> ") && find_place(found, lines->at[k])) {
-                put_what(found, line);
-                found->line = i;
-                return true;
+                return put_error(found, line, i);
             }
     }
     return false;
@@ -1111,9 +1107,7 @@ static bool find_maven(struct found *found, const struct lines *lines)
         if (!end || !isdigit((unsigned char)colon[2]) || memchr(path, ' ', (size_t)(colon - path)))
             continue;
         put_where(found, path, (size_t)(colon - path), strtoul(colon + 2, NULL, 10));
-        put_what(found, end + 1);
-        found->line = i;
-        return true;
+        return put_error(found, end + 1, i);
     }
     return false;
 }
@@ -1136,9 +1130,6 @@ static bool holds_word(const char *line, const char *word)
  */
 static bool find_last_line(struct found *found, const struct lines *lines)
 {
-    static const char *const words[] = {"can't ", "cannot ", "could not ", "couldn't ", "unable to ", "failed to "};
-    static const char *const inside[] = {" must ",      "invalid ",      " failed",     "missing ",
-                                         "unsupported", "not supported", " is required"};
     size_t i = lines->n;
     while (i > 0 && (!*unindented(lines->at[i - 1]) || begins(lines->at[i - 1], "exit status ")))
         i--;
@@ -1151,17 +1142,12 @@ static bool find_last_line(struct found *found, const struct lines *lines)
         n++;
     bool says = !time[n] && line[n];
     line += says ? n : 0;
-    if (lines->by_signal || lines->progress[i] || is_progress(line, NULL) || is_warning(line, NULL) || says_it_goes_on(line))
+    if (lines->by_signal || lines->of[i].progress || is_progress(line, NULL) || is_warning(line, NULL) || says_it_goes_on(line))
         return false;
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        says = says || strncasecmp(line, words[k], strlen(words[k])) == 0;
-    for (size_t k = 0; k < sizeof inside / sizeof *inside; k++)
-        says = says || holds_word(line, inside[k]);
-    if (!says)
+    if (!says && !any_of(line, begins_in_any_case, "can't |cannot |could not |couldn't |unable to |failed to ") &&
+        !any_of(line, holds_word, " must |invalid | failed|missing |unsupported|not supported| is required"))
         return false;
-    put_what(found, line);
-    found->line = i;
-    return true;
+    return put_error(found, line, i);
 }
 
 /* `no rows at train.pl line 3.` of Perl. */
@@ -1198,13 +1184,9 @@ static bool is_near_end(const struct lines *lines, size_t i)
 /* `sh: 1: Syntax error: "(" unexpected`, `awk: line 1: syntax error at or near }`, `^ syntax error` of gawk; not a count or a rate of them. */
 static bool says_syntax_error(const char *line)
 {
-    static const char *const behind[] = {" near ", " at ", ": ", ", "};
     const char *at = strcasestr(line, "syntax error"), *end = at ? at + strlen("syntax error") : "";
     const bool led = at && at > line + 1 && at[-1] == ' ' && strchr(":^", at[-2]);
-    bool says = led && !*end;
-    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
-        says = says || (led && begins(end, behind[i]));
-    return says;
+    return led && (!*end || any_of(end, begins, " near | at |: |, "));
 }
 
 /*
@@ -1213,8 +1195,6 @@ static bool says_syntax_error(const char *line)
  */
 static bool find_line(struct found *found, const struct lines *lines)
 {
-    static const char *const parts[] = {": not found",       ": command not found", "No such file or directory",
-                                        "Permission denied", "unbound variable",    "exec format error"};
     enum lineage_cause cause;
     bool lacks;
     for (size_t i = lines->n; i-- > 0;) {
@@ -1222,17 +1202,16 @@ static bool find_line(struct found *found, const struct lines *lines)
         size_t name = strcspn(line, ":");
         bool named = line[name] == ':' && name >= 5 && name < 60 && !memchr(line, ' ', name) &&
                      (strncasecmp(line + name - 5, "error", 5) == 0 || strncasecmp(line, "fatal", 5) == 0);
-        named = (named && !begins(line, "error: called from")) /* of Octave, behind the error */
-                || (says_syntax_error(line) && !is_warning(line, NULL));
-        for (size_t k = 0; !named && k < sizeof parts / sizeof *parts; k++)
-            named = strstr(line, parts[k]) != NULL;
+        named = (named && !begins(line, "error: called from")) || /* of Octave, behind the error */
+                (says_syntax_error(line) && !is_warning(line, NULL)) ||
+                any_of(line, holds,
+                       ": not found|: command not found|No such file or directory|Permission denied|unbound variable|"
+                       "exec format error");
         const char *words = cli_cause_words(line, &cause, &lacks);
         const bool on = words && went_on(lines, i, words, cause);
         if ((!named && !words) || on || is_of_setsid(line) || (words && lacks && !named && !is_near_end(lines, i)))
             continue;
-        put_what(found, line);
-        found->line = i;
-        return true;
+        return put_error(found, line, i);
     }
     return false;
 }
@@ -1314,30 +1293,34 @@ static void read_forms(struct found *found, struct lines *lines)
     *found = above.strength == NOTHING ? end : above;
 }
 
+static bool is_same_source(const struct lines *lines, size_t i, size_t k)
+{
+    const char *one = lines->of[i].prefix, *other = lines->of[k].prefix;
+    const size_t n = lines->of[i].prefix_n;
+    return n == lines->of[k].prefix_n && (!n || strncmp(one, other, n) == 0);
+}
+
 /* The lines with the prefix of line i, or those without a prefix. */
 static void of_source(struct lines *out, const struct lines *lines, size_t i)
 {
     out->n = 0;
     out->by_signal = lines->by_signal;
     for (size_t k = 0; k < lines->n; k++)
-        if (lines->prefix_n[k] == lines->prefix_n[i] &&
-            (!lines->prefix[i] || strncmp(lines->prefix[k], lines->prefix[i], lines->prefix_n[i]) == 0)) {
+        if (is_same_source(lines, i, k)) {
             out->at[out->n] = lines->at[k];
-            out->prefix[out->n] = lines->prefix[k];
-            out->progress[out->n] = lines->progress[k];
-            out->boxed[out->n++] = lines->boxed[k];
+            out->of[out->n++] = lines->of[k];
         }
 }
 
 /* Whether the prefix of a process ends with its rank: `[rank1]: `. */
 static bool is_rank(const struct lines *lines, size_t i, long rank)
 {
-    size_t end = lines->prefix_n[i], digits;
-    while (end > 0 && !isdigit((unsigned char)lines->prefix[i][end - 1]))
+    size_t end = lines->of[i].prefix_n, digits;
+    while (end > 0 && !isdigit((unsigned char)lines->of[i].prefix[end - 1]))
         end--;
-    for (digits = 0; digits < end && isdigit((unsigned char)lines->prefix[i][end - digits - 1]);)
+    for (digits = 0; digits < end && isdigit((unsigned char)lines->of[i].prefix[end - digits - 1]);)
         digits++;
-    return digits && strtol(lines->prefix[i] + end - digits, NULL, 10) == rank;
+    return digits && strtol(lines->of[i].prefix + end - digits, NULL, 10) == rank;
 }
 
 /*
@@ -1350,7 +1333,7 @@ static void read_sources(struct found *found, const struct lines *lines, struct 
     struct found root;
     long rank = -1;
     part->n = 0;
-    while (first < lines->n && lines->prefix[first])
+    while (first < lines->n && lines->of[first].prefix)
         first++;
     if (first < lines->n) {
         of_source(part, lines, first);
@@ -1365,10 +1348,9 @@ static void read_sources(struct found *found, const struct lines *lines, struct 
     bool named = false;
     for (size_t i = 0; i < lines->n && n < SOURCES_MAX && !named; i++) {
         struct found next = {.what = ""};
-        bool known = !lines->prefix[i];
+        bool known = !lines->of[i].prefix;
         for (size_t k = 0; k < n && !known; k++)
-            known = lines->prefix_n[i] == lines->prefix_n[seen[k]] &&
-                    strncmp(lines->prefix[i], lines->prefix[seen[k]], lines->prefix_n[i]) == 0;
+            known = is_same_source(lines, i, seen[k]);
         if (known)
             continue;
         seen[n++] = i;
@@ -1467,24 +1449,19 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
         (outcome->exit_status == 127 && strstr(found->what, "No such file")) ||
         (begins(found->what, "slurmstepd: error: execve(): ") && strstr(found->what, "No such file")) ||
-        (outcome->exit_status == 126 && strstr(found->what, "ermission denied"))) {
-        outcome->cause = LINEAGE_CAUSE_MISSING;
-        outcome->lacks = true;
-    }
-    if (!outcome->cause && !outcome->lacks && found->importing) {
+        (outcome->exit_status == 126 && strstr(found->what, "ermission denied")) ||
+        (!outcome->cause && !outcome->lacks && found->importing)) {
         outcome->cause = LINEAGE_CAUSE_MISSING;
         outcome->lacks = true;
     }
     int number = named_signal(found->what);
     /* A worker of torch, Python's pools, joblib, Dask or Ray was killed: nobody knows by whom, and most often it was the memory. */
-    static const char *const kills[] = {"killed by signal: Killed", "terminated abruptly", "KilledWorker",
-                                        "TerminatedWorkerError",    "ActorDiedError",      "WorkerCrashedError"};
-    bool by_kill = found->strength == A_LINE && !found->where[0] && only_says_failed(found->what);
-    for (size_t i = 0; i < sizeof kills / sizeof *kills; i++)
-        by_kill = by_kill || strstr(found->what, kills[i]);
-    if (!outcome->cause && !outcome->lacks && found->strength != A_LAUNCHER && !by_kill)
-        outcome->cause = LINEAGE_CAUSE_CODE;
-    else if (!outcome->cause && number && number != 9 && number != 15)
+    const bool by_kill = (found->strength == A_LINE && !found->where[0] && only_says_failed(found->what)) ||
+                         any_of(found->what, holds,
+                                "killed by signal: Killed|terminated abruptly|KilledWorker|TerminatedWorkerError|ActorDiedError|"
+                                "WorkerCrashedError");
+    if (!outcome->cause &&
+        ((!outcome->lacks && found->strength != A_LAUNCHER && !by_kill) || (number && number != 9 && number != 15)))
         outcome->cause = LINEAGE_CAUSE_CODE;
     snprintf(outcome->evidence, sizeof outcome->evidence, "%s%s%s%s", found->what, found->where[0] ? " (" : "", found->where,
              found->where[0] ? ")" : "");
@@ -1530,7 +1507,7 @@ void failure_evidence_read(struct trial_outcome *outcome, const struct metric_qu
     copy[n] = '\0';
     split(&lines[0], copy, n);
     for (size_t i = 0; i < lines[0].n; i++)
-        lines[0].progress[i] = is_progress(lines[0].at[i], asked);
+        lines[0].of[i].progress = is_progress(lines[0].at[i], asked);
     trial_label_status(status, sizeof status, outcome->exit_status);
     lines[0].by_signal = outcome->end == TRIAL_SIGNALLED || status[0];
     read_sources(&found, &lines[0], &lines[1]);
