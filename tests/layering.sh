@@ -90,7 +90,7 @@ cli/metrics                *                           include/lineage cli/cli.h
 cli/git                    *                           cli/cli.h cli/support cli/trial
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git cli/histories cli/propose
-cli/judge                  answer.h chat.h endpoint.h judge.h judge_case.h cache.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
+cli/judge                  answer.h chat.h endpoint.h judge.h cache.h score_cache.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge cli/propose
 cli/sweep                  *                           include/lineage cli/cli.h cli/propose cli/git cli/trial cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep

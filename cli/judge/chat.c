@@ -4,18 +4,6 @@
 
 #include "cli.h"
 
-static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
-{
-    struct chat *chat = context;
-    size_t length = size * n;
-    chat->overflows = chat->overflows || length > CHAT_RESPONSE_MAX - chat->length;
-    if (chat->overflows)
-        return 0;
-    memcpy(chat->response + chat->length, bytes, length);
-    chat->length += length;
-    return length;
-}
-
 static bool is_stopped(const struct chat *chat)
 {
     return chat->stop && atomic_load(chat->stop);
@@ -30,15 +18,12 @@ static int on_progress(void *context, curl_off_t to_load, curl_off_t loaded, cur
 
 static bool make_handle(struct chat *chat)
 {
-    chat->easy = chat->at.curl.easy_init();
-    chat->response = malloc(CHAT_RESPONSE_MAX);
-    if (chat->response && endpoint_handle(&chat->at, chat->easy, take_bytes, chat) &&
+    if ((chat->easy = endpoint_handle(&chat->at, &chat->response, chat)) &&
         chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFOFUNCTION, on_progress) == CURLE_OK &&
         chat->at.curl.easy_setopt(chat->easy, CURLOPT_XFERINFODATA, chat) == CURLE_OK &&
         chat->at.curl.easy_setopt(chat->easy, CURLOPT_NOPROGRESS, 0L) == CURLE_OK)
         return true;
-    snprintf(chat->why, sizeof chat->why, "out of memory, or libcurl cannot be used");
-    return false;
+    return snprintf(chat->why, sizeof chat->why, "out of memory, or libcurl cannot be used"), false;
 }
 
 bool chat_open(struct chat *chat, const char *address, const char *path, const char *key_env, double backoff)
@@ -57,14 +42,13 @@ void chat_close(struct chat *chat)
 {
     if (chat->easy)
         chat->at.curl.easy_cleanup(chat->easy);
-    free(chat->response);
+    free(chat->response.bytes);
     if (!chat->beside)
         endpoint_close(&chat->at);
 }
 
 static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, double seconds)
 {
-    const struct curl_library *curl = &chat->at.curl;
     json_t *whole = json_copy((json_t *)(uintptr_t)body);
     json_object_set_new(whole, chat->dialect.newer_limit ? "max_completion_tokens" : "max_tokens",
                         json_integer((json_int_t)max_tokens));
@@ -73,13 +57,9 @@ static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, d
     char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
     json_decref(whole);
     CURLcode result = CURLE_OUT_OF_MEMORY;
-    chat->length = 0;
-    chat->overflows = false;
     chat->attempts++;
-    if (text && curl->easy_setopt(chat->easy, CURLOPT_POSTFIELDS, text) == CURLE_OK &&
-        curl->easy_setopt(chat->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(text)) == CURLE_OK &&
-        curl->easy_setopt(chat->easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1000) + 1) == CURLE_OK)
-        result = curl->easy_perform(chat->easy);
+    if (endpoint_request(&chat->at, chat->easy, &chat->response, text, seconds))
+        result = chat->at.curl.easy_perform(chat->easy);
     free(text);
     return result;
 }
@@ -88,19 +68,19 @@ static CURLcode post(struct chat *chat, const json_t *body, size_t max_tokens, d
 static json_t *parse(struct chat *chat)
 {
     json_error_t error;
-    if (chat->length < CHAT_RESPONSE_MAX) {
-        chat->response[chat->length] = '\0';
-        if (!memchr(chat->response, '\0', chat->length)) {
-            endpoint_scrub(&chat->at, chat->response);
-            chat->length = strlen(chat->response);
+    struct endpoint_response *response = &chat->response;
+    if (response->length < ENDPOINT_RESPONSE_MAX) {
+        response->bytes[response->length] = '\0';
+        if (!memchr(response->bytes, '\0', response->length)) {
+            endpoint_scrub(&chat->at, response->bytes);
+            response->length = strlen(response->bytes);
         }
     }
-    json_t *answer = json_loadb(chat->response, chat->length, 0, &error);
+    json_t *answer = json_loadb(response->bytes, response->length, 0, &error);
     if (json_is_object(answer))
         return answer;
     json_decref(answer);
-    snprintf(chat->why, sizeof chat->why, "the response is not a JSON object");
-    return NULL;
+    return snprintf(chat->why, sizeof chat->why, "the response is not a JSON object"), NULL;
 }
 
 enum next { NEXT_DONE, NEXT_LATER, NEXT_AT_ONCE, NEXT_STOP };
@@ -116,7 +96,7 @@ static enum next take_status(struct chat *chat, const json_t *body, json_t **ans
     (void)chat->at.curl.easy_getinfo(chat->easy, CURLINFO_RESPONSE_CODE, &status);
     if (chat->at.curl.easy_getinfo(chat->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK)
         *server_asks = (double)seconds;
-    answer_error_read(&error, chat->response, chat->length);
+    answer_error_read(&error, chat->response.bytes, chat->response.length);
     endpoint_tell(&chat->at, chat->why, sizeof chat->why, status, &error);
     switch (retry_kind_of(status, &error, &sent)) {
     case RETRY_ANSWERED: return (*answer = parse(chat)) ? NEXT_DONE : NEXT_LATER;
@@ -136,8 +116,9 @@ static enum next take(struct chat *chat, const json_t *body, CURLcode result, js
     if (result == CURLE_OK)
         return take_status(chat, body, answer, server_asks);
     snprintf(chat->why, sizeof chat->why, "%s",
-             chat->overflows ? "the response is longer than a mebibyte" : endpoint_reason(&chat->at, result));
-    return chat->overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY || result == CURLE_ABORTED_BY_CALLBACK
+             chat->response.overflows ? "the response is longer than a mebibyte" : endpoint_reason(&chat->at, result));
+    return chat->response.overflows || endpoint_lasts(result) || result == CURLE_OUT_OF_MEMORY ||
+                   result == CURLE_ABORTED_BY_CALLBACK
                ? NEXT_STOP
                : NEXT_LATER;
 }

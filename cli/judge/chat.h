@@ -12,15 +12,11 @@
 #include "judge/endpoint.h"
 #include "judge/retry.h"
 
-enum { CHAT_RESPONSE_MAX = 1 << 20 };
-
 /* Zeroed before it is opened. */
 struct chat {
     struct endpoint at;
     CURL *easy;
-    char *response; /* [CHAT_RESPONSE_MAX] */
-    size_t length;
-    bool overflows;
+    struct endpoint_response response;
     bool beside; /* the endpoint is another chat's */
     const atomic_bool *stop; /* a request ends when another thread sets it; NULL: none does */
     struct judge_dialect dialect; /* what the endpoint has refused */

@@ -23,11 +23,10 @@ static bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_W
     char reason[CURL_LIBRARY_WHY_MAX - 80];
     void *library = cli_load_library("libcurl.so.4", RTLD_LOCAL | RTLD_NODELETE, reason, sizeof reason);
     bool all = library != NULL;
-    if (!library) {
-        snprintf(why, CURL_LIBRARY_WHY_MAX, "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s",
-                 reason);
-        return false;
-    }
+    if (!library)
+        return snprintf(why, CURL_LIBRARY_WHY_MAX,
+                        "a language model is asked through libcurl (Debian: apt-get install libcurl4): %s", reason),
+               false;
 #define CURL_FIND(name) all = cli_find_function(&curl->name, sizeof curl->name, library, "curl_" #name) && all;
     CURL_FUNCTIONS(CURL_FIND)
 #undef CURL_FIND
@@ -129,26 +128,52 @@ bool endpoint_open(struct endpoint *at, const char *address, const char *path, c
     warn_of_plain_http(at);
     if (make_headers(at))
         return true;
-    snprintf(why, ENDPOINT_WHY_MAX, "out of memory, or libcurl cannot be used");
-    return false;
+    return snprintf(why, ENDPOINT_WHY_MAX, "out of memory, or libcurl cannot be used"), false;
+}
+
+static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
+{
+    struct endpoint_response *response = context;
+    size_t length = size * n;
+    response->overflows = response->overflows || length > ENDPOINT_RESPONSE_MAX - response->length;
+    if (response->overflows)
+        return 0;
+    memcpy(response->bytes + response->length, bytes, length);
+    response->length += length;
+    return length;
 }
 
 /* SSL_CERT_FILE is the variable that programs with OpenSSL read for the certificates of a private authority; libcurl
  * does not read it. */
-bool endpoint_handle(const struct endpoint *at, CURL *easy, endpoint_take_fn *take, void *context)
+CURL *endpoint_handle(const struct endpoint *at, struct endpoint_response *response, void *context)
 {
     const struct curl_library *curl = &at->curl;
     const char *authorities = getenv("SSL_CERT_FILE");
-    return easy && curl->easy_setopt(easy, CURLOPT_URL, at->url) == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_HTTPHEADER, at->headers) == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_USERAGENT, "lineage/" LINEAGE_VERSION) == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 30L) == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take) == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_WRITEDATA, context) == CURLE_OK &&
-           curl->easy_setopt(easy, CURLOPT_PRIVATE, context) == CURLE_OK &&
-           (!authorities || !*authorities || curl->easy_setopt(easy, CURLOPT_CAINFO, authorities) == CURLE_OK);
+    CURL *easy = curl->easy_init();
+    response->bytes = malloc(ENDPOINT_RESPONSE_MAX);
+    if (easy && response->bytes && curl->easy_setopt(easy, CURLOPT_URL, at->url) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_HTTPHEADER, at->headers) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_USERAGENT, "lineage/" LINEAGE_VERSION) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 30L) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_WRITEDATA, response) == CURLE_OK &&
+        curl->easy_setopt(easy, CURLOPT_PRIVATE, context) == CURLE_OK &&
+        (!authorities || !*authorities || curl->easy_setopt(easy, CURLOPT_CAINFO, authorities) == CURLE_OK))
+        return easy;
+    if (easy)
+        curl->easy_cleanup(easy);
+    return NULL;
+}
+
+bool endpoint_request(const struct endpoint *at, CURL *easy, struct endpoint_response *response, const char *text, double seconds)
+{
+    response->length = 0;
+    response->overflows = false;
+    return text && at->curl.easy_setopt(easy, CURLOPT_POSTFIELDS, text) == CURLE_OK &&
+           at->curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)strlen(text)) == CURLE_OK &&
+           at->curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1000) + 1) == CURLE_OK;
 }
 
 /* libcurl's own text for missing certificates says nothing about where they come from. */

@@ -58,11 +58,24 @@ struct endpoint {
 bool endpoint_open(struct endpoint *at, const char *address, const char *path, const char *key_env, char why[ENDPOINT_WHY_MAX]);
 void endpoint_close(struct endpoint *at);
 
-/* Called with the bytes of a response, as libcurl does. */
-typedef size_t endpoint_take_fn(char *bytes, size_t size, size_t n, void *context);
+/*
+ * The bytes of a response. Longer responses are aborted, whatever a server sends. The limit is generous: an answer of 8192 tokens,
+ * reasoning included, is about 40 kB.
+ */
+enum { ENDPOINT_RESPONSE_MAX = 1 << 20 };
+struct endpoint_response {
+    char *bytes; /* [ENDPOINT_RESPONSE_MAX] */
+    size_t length;
+    bool overflows;
+};
 
-/* Prepares a handle for requests to this endpoint; its private pointer is the context. Returns false if libcurl refuses. */
-bool endpoint_handle(const struct endpoint *at, CURL *easy, endpoint_take_fn *take, void *context);
+/* A handle for requests to this endpoint, whose private pointer is the context, and the room for their responses (free). Returns NULL
+ * if libcurl refuses or memory runs out. */
+CURL *endpoint_handle(const struct endpoint *at, struct endpoint_response *response, void *context);
+
+/* Sets what the next request sends, and its timeout. The text must live until the request has ended. */
+bool endpoint_request(const struct endpoint *at, CURL *easy, struct endpoint_response *response, const char *text,
+                      double seconds);
 
 /* Why a request failed, for the user. The text belongs to libcurl or is constant. */
 const char *endpoint_reason(const struct endpoint *at, CURLcode result);

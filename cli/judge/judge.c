@@ -6,31 +6,50 @@
 #include "judge/judge.h"
 
 #include "cli.h"
-#include "judge/judge_internal.h"
+#include "judge/cache.h"
+#include "judge/endpoint.h"
 #include "judge/trajectory.h"
 #include "judge/wording.h"
 
-/* A response is bounded, whatever a server sends. */
-static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
-{
-    struct judge_slot *slot = context;
-    size_t length = size * n;
-    slot->overflows = slot->overflows || length > JUDGE_RESPONSE_MAX - slot->length;
-    if (slot->overflows)
-        return 0;
-    memcpy(slot->response + slot->length, bytes, length);
-    slot->length += length;
-    return length;
-}
+/* One request in flight. */
+struct judge_slot {
+    CURL *easy;
+    struct judge_errand *errand; /* NULL: the slot is free */
+    char *body;                  /* the body of the request */
+    struct endpoint_response response;
+};
 
-static bool make_handle(struct judge *judge, struct judge_slot *slot)
-{
-    slot->easy = judge->at.curl.easy_init();
-    slot->response = malloc(JUDGE_RESPONSE_MAX);
-    return slot->response && endpoint_handle(&judge->at, slot->easy, take_bytes, slot);
-}
+struct judge {
+    struct trainer_judge settings;
+    struct endpoint at;
+    CURLM *multi;
+    struct judge_slot *slots; /* [settings.concurrency] */
+    struct cache *cache;      /* NULL: no cache */
+    json_t *wording, *form;   /* form: the part of the request that specifies the answer's schema */
+    uint64_t seed, asked;
+    struct judge_dialect dialect; /* what this server has refused */
+    bool form_is_taken;  /* the server has accepted a request with a schema */
+    bool stopped;        /* no more requests are sent; `why` holds the reason */
+    char why[JUDGE_WHY_MAX];
+};
 
-bool request_open(struct judge *judge)
+/* One case while it is processed. */
+struct judge_errand {
+    struct judge_case *about;
+    json_t *messages;
+    char digest[CACHE_DIGEST_MAX];
+    const struct judge_errand *leader; /* the first case with the same request */
+    uint64_t number;                   /* for the jitter */
+    double due, deadline;              /* deadline: 0 until the case is first sent */
+    unsigned failed;                   /* number of failed attempts that allow a retry */
+    bool flying, settled, repaired;
+    struct judge_dialect dialect; /* what its next request does without */
+};
+
+/* ---- what is sent ---- */
+
+/* Prepares handles, headers and the schema part. Returns false with judge->why set. */
+static bool request_open(struct judge *judge)
 {
     size_t n = (size_t)judge->settings.concurrency;
     if (!endpoint_open(&judge->at, judge->settings.endpoint, ENDPOINT_CHAT, judge->settings.key_env, judge->why))
@@ -39,27 +58,10 @@ bool request_open(struct judge *judge)
                             "schema", wording_answer_schema());
     bool good = judge->form && (judge->multi = judge->at.curl.multi_init()) && (judge->slots = calloc(n, sizeof *judge->slots));
     for (size_t i = 0; i < n && good; i++)
-        good = make_handle(judge, &judge->slots[i]);
+        good = (judge->slots[i].easy = endpoint_handle(&judge->at, &judge->slots[i].response, &judge->slots[i]));
     if (!good)
         snprintf(judge->why, sizeof judge->why, "out of memory, or libcurl cannot be used");
     return good;
-}
-
-static void request_close(struct judge *judge)
-{
-    for (size_t i = 0; judge->slots && i < (size_t)judge->settings.concurrency; i++) {
-        struct judge_slot *slot = &judge->slots[i];
-        if (slot->errand)
-            request_end(judge, slot);
-        if (slot->easy)
-            judge->at.curl.easy_cleanup(slot->easy);
-        free(slot->response);
-    }
-    if (judge->multi)
-        judge->at.curl.multi_cleanup(judge->multi);
-    endpoint_close(&judge->at);
-    free(judge->slots);
-    json_decref(judge->form);
 }
 
 /* Temperature 0 makes answers repeatable most of the time; only the cache guarantees equal answers. */
@@ -74,8 +76,8 @@ static json_t *make_body(const struct judge *judge, const json_t *messages, cons
     return body;
 }
 
-/* What a server refuses does not change the question, so the digest is that of one fixed form. */
-bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
+/* Computes the digest under which the answer is cached. What a server refuses does not change the question, so the digest is that of one fixed form. */
+static bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
 {
     const struct judge_dialect fixed = {.plain = true};
     json_t *body = make_body(judge, messages, &fixed);
@@ -83,23 +85,20 @@ bool request_digest(const struct judge *judge, const json_t *messages, char dige
     return judge_digest(digest, body);
 }
 
-bool request_endpoint_digest(const struct judge *judge, char digest[CACHE_DIGEST_MAX])
+/* The digest of address and model: what the endpoint refused is remembered under it. */
+static bool request_endpoint_digest(const struct judge *judge, char digest[CACHE_DIGEST_MAX])
 {
     return judge_digest(digest, json_pack("{s:s, s:s}", "endpoint", judge->at.url, "model", judge->settings.model));
 }
 
-bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds)
+/* Sends the case through a free slot. seconds is the timeout of this attempt. */
+static bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds)
 {
-    const struct curl_library *curl = &judge->at.curl;
     json_t *body = make_body(judge, errand->messages, &errand->dialect);
     slot->body = body ? json_dumps(body, JSON_COMPACT) : NULL;
     json_decref(body);
-    slot->length = 0;
-    slot->overflows = false;
-    if (!slot->body || curl->easy_setopt(slot->easy, CURLOPT_POSTFIELDS, slot->body) != CURLE_OK ||
-        curl->easy_setopt(slot->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(slot->body)) != CURLE_OK ||
-        curl->easy_setopt(slot->easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1000) + 1) != CURLE_OK ||
-        curl->multi_add_handle(judge->multi, slot->easy) != CURLM_OK) {
+    if (!endpoint_request(&judge->at, slot->easy, &slot->response, slot->body, seconds) ||
+        judge->at.curl.multi_add_handle(judge->multi, slot->easy) != CURLM_OK) {
         free(slot->body);
         slot->body = NULL;
         return false;
@@ -110,7 +109,7 @@ bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_er
     return true;
 }
 
-void request_end(struct judge *judge, struct judge_slot *slot)
+static void request_end(struct judge *judge, struct judge_slot *slot)
 {
     judge->at.curl.multi_remove_handle(judge->multi, slot->easy);
     slot->errand->flying = false;
@@ -118,6 +117,210 @@ void request_end(struct judge *judge, struct judge_slot *slot)
     free(slot->body);
     slot->body = NULL;
 }
+
+static void request_close(struct judge *judge)
+{
+    for (size_t i = 0; judge->slots && i < (size_t)judge->settings.concurrency; i++) {
+        struct judge_slot *slot = &judge->slots[i];
+        if (slot->errand)
+            request_end(judge, slot);
+        if (slot->easy)
+            judge->at.curl.easy_cleanup(slot->easy);
+        free(slot->response.bytes);
+    }
+    if (judge->multi)
+        judge->at.curl.multi_cleanup(judge->multi);
+    endpoint_close(&judge->at);
+    free(judge->slots);
+    json_decref(judge->form);
+}
+
+/* ---- what a response means ---- */
+
+static void join(struct judge_dialect *to, const struct judge_dialect *from)
+{
+    to->plain = to->plain || from->plain;
+    to->newer_limit = to->newer_limit || from->newer_limit;
+    to->no_temperature = to->no_temperature || from->no_temperature;
+}
+
+/* Ends a case with a mark and a reason. */
+static void outcome_settle(struct judge_errand *errand, enum trainer_judge_mark mark, const char *why)
+{
+    errand->about->mark = mark;
+    errand->settled = true;
+    snprintf(errand->about->why, sizeof errand->about->why, "%s", why);
+}
+
+/* No new requests are sent after this. Requests in flight finish normally. */
+static void stop(struct judge *judge, struct judge_errand *errand, const char *why)
+{
+    judge->stopped = true;
+    snprintf(judge->why, sizeof judge->why, "%s", why);
+    outcome_settle(errand, TRAINER_JUDGE_REFUSED, why);
+}
+
+/* If the server asks to wait until after the deadline, the case fails now. */
+static void try_later(struct judge *judge, struct judge_errand *errand, double server_asks, const char *why, double now)
+{
+    char text[JUDGE_WHY_MAX];
+    errand->failed++;
+    errand->due = now + retry_wait(judge->settings.backoff, errand->failed, server_asks, judge->seed, errand->number);
+    if (errand->due < errand->deadline) {
+        snprintf(errand->about->why, sizeof errand->about->why, "%s", why); /* replaced when the case is settled */
+        return;
+    }
+    snprintf(text, sizeof text, "no answer before the deadline, after %u attempts: %.160s", errand->about->attempts, why);
+    outcome_settle(errand, TRAINER_JUDGE_FAILED, text);
+}
+
+/* After a second unusable answer the case fails. */
+static void repair(struct judge *judge, struct judge_errand *errand, const struct answer *answer)
+{
+    char text[JUDGE_WHY_MAX], shown[4001] = "";
+    if (errand->repaired) {
+        snprintf(text, sizeof text, "two unusable answers: %s", answer->why);
+        outcome_settle(errand, TRAINER_JUDGE_FAILED, text);
+        return;
+    }
+    if (answer->content) /* may end within a character; Jansson rejects such content, and it is left out */
+        snprintf(shown, sizeof shown, "%s", answer->content);
+    json_t *longer = wording_repair(judge->wording, errand->messages, shown, answer->why);
+    if (longer) {
+        json_decref(errand->messages);
+        errand->messages = longer;
+    }
+    errand->repaired = true;
+    errand->due = 0;
+}
+
+/*
+ * What the judge wrote, and what it was shown. A server may send the key back, so it is taken out of the text before the
+ * text goes into a file.
+ */
+static json_t *texts_of(const struct judge *judge, const struct judge_errand *errand, const struct answer *answer)
+{
+    const char *shown = json_string_value(json_object_get(json_array_get(errand->messages, 1), "content"));
+    json_t *trajectory = shown ? json_loads(shown, 0, NULL) : NULL;
+    json_t *texts = json_pack("{s:O*, s:o*}", "analysis", answer->analysis, "shown", trajectory), *clean;
+    char *text = texts ? json_dumps(texts, JSON_COMPACT) : NULL;
+    if (text)
+        endpoint_scrub(&judge->at, text);
+    clean = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    json_decref(texts);
+    return clean;
+}
+
+static void keep(struct judge *judge, const struct judge_errand *errand, const json_t *texts)
+{
+    if (judge->cache)
+        (void)cache_add(judge->cache, errand->digest, errand->about->flags, trajectory_steps(errand->about->trajectory),
+                        judge->settings.model, json_string_value(json_object_get(judge->wording, "version")), texts);
+}
+
+/* Writes what the server has refused to the cache, if there is one. */
+static void judge_remember(const struct judge *judge)
+{
+    char digest[CACHE_DIGEST_MAX];
+    if (judge->cache && request_endpoint_digest(judge, digest))
+        (void)cache_add_endpoint(judge->cache, digest, judge->settings.model, &judge->dialect);
+}
+
+/* An answered request shows what the server accepts. What it refuses is remembered in the cache, for other processes too. */
+static void learn(struct judge *judge, const struct judge_dialect *answered)
+{
+    struct judge_dialect *known = &judge->dialect, before = *known;
+    join(known, answered);
+    bool news = before.plain != known->plain || before.newer_limit != known->newer_limit ||
+                before.no_temperature != known->no_temperature;
+    judge->form_is_taken = judge->form_is_taken || !answered->plain;
+    if (news)
+        judge_remember(judge);
+}
+
+static void take_flags(struct judge *judge, struct judge_errand *errand, const struct answer *answer)
+{
+    json_t *texts = texts_of(judge, errand, answer);
+    errand->about->analysis = json_incref(json_object_get(texts, "analysis"));
+    outcome_settle(errand, TRAINER_JUDGED, "");
+    keep(judge, errand, texts);
+    json_decref(texts);
+}
+
+static void take_answer(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand)
+{
+    struct judge_case *about = errand->about;
+    struct answer answer;
+    answer_read(&answer, slot->response.bytes, slot->response.length, about->flags, trajectory_steps(about->trajectory));
+    endpoint_scrub(&judge->at, answer.why);
+    about->prompt_tokens += answer.prompt_tokens;
+    about->completion_tokens += answer.completion_tokens;
+    learn(judge, &errand->dialect);
+    switch (answer.verdict) {
+    case ANSWER_COMPLETE: take_flags(judge, errand, &answer); break;
+    case ANSWER_TRUNCATED: outcome_settle(errand, TRAINER_JUDGE_TRUNCATED, answer.why); break;
+    case ANSWER_REFUSED: outcome_settle(errand, TRAINER_JUDGE_REFUSED, answer.why); break;
+    case ANSWER_UNUSABLE: repair(judge, errand, &answer); break;
+    }
+    answer_release(&answer);
+}
+
+static double asked_to_wait(const struct judge *judge, const struct judge_slot *slot)
+{
+    curl_off_t seconds = 0; /* the server gives it in seconds or as a date */
+    return judge->at.curl.easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? (double)seconds : 0;
+}
+
+/* The request is sent at once without what was refused. */
+static void again_with(struct judge_errand *errand, bool *refused)
+{
+    *refused = true;
+    errand->due = 0;
+}
+
+static void take_response(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double now)
+{
+    struct answer_error error;
+    char why[JUDGE_WHY_MAX];
+    long status = 0;
+    (void)judge->at.curl.easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &status);
+    answer_error_read(&error, slot->response.bytes, slot->response.length);
+    endpoint_tell(&judge->at, why, sizeof why, status, &error);
+    struct judge_dialect sent = errand->dialect;
+    sent.plain = sent.plain || judge->form_is_taken;
+    sent.free_choice = true; /* a judge names no function */
+    switch (retry_kind_of(status, &error, &sent)) {
+    case RETRY_ANSWERED: take_answer(judge, slot, errand); break;
+    case RETRY_LATER: try_later(judge, errand, asked_to_wait(judge, slot), why, now); break;
+    case RETRY_PLAIN: again_with(errand, &errand->dialect.plain); break;
+    case RETRY_LIMIT: again_with(errand, &errand->dialect.newer_limit); break;
+    case RETRY_COOL: again_with(errand, &errand->dialect.no_temperature); break;
+    case RETRY_ROW: outcome_settle(errand, TRAINER_JUDGE_REFUSED, why); break;
+    case RETRY_CHOICE:
+    case RETRY_STOP: stop(judge, errand, why); break;
+    }
+}
+
+/* Called when the transfer of a slot has ended: settles its case, or schedules another attempt. */
+static void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result, double now)
+{
+    struct judge_errand *errand = slot->errand;
+    const struct answer too_long = {.why = "it is longer than a mebibyte"}, not_http = {.why = "it is not HTTP"};
+    request_end(judge, slot);
+    if (slot->response.overflows)
+        repair(judge, errand, &too_long);
+    else if (result == CURLE_OK)
+        take_response(judge, slot, errand, now);
+    else if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_WEIRD_SERVER_REPLY)
+        repair(judge, errand, &not_http); /* what curl takes for HTTP/0.9: a damaged response, for this case only */
+    else if (endpoint_lasts(result))
+        stop(judge, errand, endpoint_reason(&judge->at, result));
+    else
+        try_later(judge, errand, 0, endpoint_reason(&judge->at, result), now);
+}
+
+/* ---- the queue ---- */
 
 struct round {
     struct judge *judge;
@@ -222,13 +425,6 @@ static struct judge_slot *free_slot(struct judge *judge)
         if (!judge->slots[i].errand)
             return &judge->slots[i];
     return NULL;
-}
-
-static void join(struct judge_dialect *to, const struct judge_dialect *from)
-{
-    to->plain = to->plain || from->plain;
-    to->newer_limit = to->newer_limit || from->newer_limit;
-    to->no_temperature = to->no_temperature || from->no_temperature;
 }
 
 /* The time limit of a trajectory starts when its request is sent for the first time. */
@@ -346,13 +542,6 @@ bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_se
         json_decref(round.errands[i].messages);
     free(round.errands);
     return good;
-}
-
-void judge_remember(const struct judge *judge)
-{
-    char digest[CACHE_DIGEST_MAX];
-    if (judge->cache && request_endpoint_digest(judge, digest))
-        (void)cache_add_endpoint(judge->cache, digest, judge->settings.model, &judge->dialect);
 }
 
 /* Earlier answers and earlier refusals do not count, because the server may have been replaced. */

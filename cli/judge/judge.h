@@ -11,13 +11,28 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "judge/judge_case.h"
+#include <jansson.h>
+#include <trainer/judge.h>
 
 /* The name of the cache file in a store, used if neither the recipe nor the command line names one. */
 #define JUDGE_CACHE "judge-cache.jsonl"
 
 struct judge;
+
+enum { JUDGE_WHY_MAX = 256 };
+
+/* One trajectory that a judge rates, and its result. */
+struct judge_case {
+    const json_t *trajectory; /* checked by trajectory.h; owned by the caller */
+    uint8_t *flags;           /* [trajectory_steps] out: 1 GOOD, 0 BAD, if it was judged or cached */
+    enum trainer_judge_mark mark; /* in: a case marked SKIPPED is not sent; out: what happened */
+    unsigned attempts;
+    uint64_t prompt_tokens, completion_tokens;
+    json_t *analysis; /* out: a list with what the judge wrote about each step (json_decref), or NULL */
+    char why[JUDGE_WHY_MAX]; /* reason why the flags are missing, or "" */
+};
 
 /* Called for each case once it is settled, in any order. */
 typedef void judge_settled_fn(void *context, const struct judge_case *settled);
