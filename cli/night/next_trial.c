@@ -78,7 +78,7 @@ static int pass_over_leased(struct night *night, size_t i)
         return CLI_GO_ON;
     json_t *reasons = json_array();
     int status = CLI_GO_ON;
-    if (!sweep_command_read(&command, trial->command, NULL))
+    if (!command_from_sweep(&command, trial->command, NULL))
         status = cli_no_memory();
     const struct lease_idea idea = {"", command.identity.hypothesis, command.params, command.n_params};
     if (status == CLI_GO_ON)

@@ -415,16 +415,10 @@ static bool make_notes(struct turn *turn)
 /* Joins two lists of texts that NULL ends; either may be NULL. Returns NULL when out of memory; the caller frees it. */
 static const char **join(const char *const *a, const char *const *b)
 {
-    size_t n = 0, na = 0, nb = 0;
-    while (a && a[na])
-        na++;
-    while (b && b[nb])
-        nb++;
+    const size_t na = cli_texts_length(a), nb = cli_texts_length(b);
     const char **all = calloc(na + nb + 1, sizeof *all);
-    for (size_t i = 0; all && i < na; i++)
-        all[n++] = a[i];
-    for (size_t i = 0; all && i < nb; i++)
-        all[n++] = b[i];
+    for (size_t i = 0; all && i < na + nb; i++)
+        all[i] = i < na ? a[i] : b[i - na];
     return all;
 }
 
@@ -529,24 +523,16 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     const struct night_start *start = &turn->start;
     const struct night_sweep *sweep = &night->list.sweep;
     struct command_trial trial;
-    char *notes = NULL, program[COMMAND_PROGRAM_MAX];
-    if (!sweep_command_read(&trial, turn->trial->command, turn->environment)) {
+    char *notes, program[COMMAND_PROGRAM_MAX];
+    const size_t size = strlen(turn->notes) + COMMAND_PROGRAM_MAX + 16;
+    if (!command_from_sweep(&trial, turn->trial->command, turn->environment) ||
+        !(notes = command_trial_own(&trial, malloc(size))) ||
+        !(trial.settings.require = command_trial_own(&trial, join(trial.settings.require, night->require)))) {
         command_trial_release(&trial);
         return cli_no_memory();
     }
     trial.identity.parent = start->origin.exp_id;
     trial.identity.night = trial_list_link(turn->link, &night->list, turn->i);
-    size_t size = strlen(turn->notes) + COMMAND_PROGRAM_MAX + 16;
-    if (!(notes = malloc(size))) {
-        command_trial_release(&trial);
-        return cli_no_memory();
-    }
-    trial.settings.require = command_trial_own(&trial, join(trial.settings.require, night->require));
-    if (!trial.settings.require) {
-        free(notes);
-        command_trial_release(&trial);
-        return cli_no_memory();
-    }
     trial.settings.prune = turn->trial->replicates ? NULL : night->prune ? night->prune : trial.settings.prune;
     trial.sandbox = night->sandbox ? night->sandbox : trial.sandbox;
     snprintf(notes, size, "%s%sprogram %s", turn->notes, turn->notes[0] ? "; " : "",
@@ -575,7 +561,6 @@ static int run_command(struct turn *turn, struct trial_outcome *outcome, struct 
     trial.quiet = night->quiet;
     trial.interrupts = &night->interrupts;
     int status = command_trial_run(night->list.store, &trial, outcome, row);
-    free(notes);
     command_trial_release(&trial);
     return status;
 }

@@ -156,48 +156,20 @@ bool command_setting_check(const struct command_setting *setting, const char *te
     struct lineage_requirement requirement;
     struct lineage_error err;
     struct prune_rule rule;
-    if (setting->offset == AT(sandbox) && strcmp(text, "require") != 0 && strcmp(text, "try") != 0) {
-        snprintf(why, size, "sandbox: '%.40s' is neither require nor try", text);
-        return false;
-    }
-    if (setting->offset == AT(decide_by) && strcmp(text, "examples") != 0) {
-        snprintf(why, size, "decide_by: '%.40s' is not examples", text);
-        return false;
-    }
+    if (setting->offset == AT(sandbox) && strcmp(text, "require") != 0 && strcmp(text, "try") != 0)
+        return snprintf(why, size, "sandbox: '%.40s' is neither require nor try", text), false;
+    if (setting->offset == AT(decide_by) && strcmp(text, "examples") != 0)
+        return snprintf(why, size, "decide_by: '%.40s' is not examples", text), false;
     if (setting->offset == AT(comparable))
         return conditions_check(text, why, size);
-    if ((setting->offset == AT(sandbox_write) || setting->offset == AT(sandbox_read)) && access(text, F_OK) != 0) {
-        snprintf(why, size, "%s: %.400s: %s", setting->key, text, strerror(errno));
-        return false;
-    }
+    if ((setting->offset == AT(sandbox_write) || setting->offset == AT(sandbox_read)) && access(text, F_OK) != 0)
+        return snprintf(why, size, "%s: %.400s: %s", setting->key, text, strerror(errno)), false;
     if (setting->offset == AT(metric_file))
         return metric_files_check(text, why, size);
     if (setting->offset == AT(settings.prune))
         return prune_rule_parse(&rule, text, why, size);
-    if (setting->offset == AT(settings.require) && lineage_requirement_parse(&requirement, text, &err) != LINEAGE_OK) {
-        snprintf(why, size, "require: %s", err.text);
-        return false;
-    }
+    if (setting->offset == AT(settings.require) && lineage_requirement_parse(&requirement, text, &err) != LINEAGE_OK)
+        return snprintf(why, size, "require: %s", err.text), false;
     return metric_rules_check(setting->offset == AT(metric_regex) ? list : NULL, setting->offset == AT(metric_take) ? list : NULL,
                               why, size);
-}
-
-bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value)
-{
-    void *member = command_setting_member(trial, setting);
-    const char **texts;
-    size_t n = 0;
-    switch (setting->kind) {
-    case SETTING_TEXT: *(const char **)member = json_string_value(value); return true;
-    case SETTING_AMOUNT: *(double *)member = json_number_value(value); return true;
-    case SETTING_COUNT: *(size_t *)member = (size_t)fmax(0, json_number_value(value)); return true;
-    case SETTING_FLAG: *(bool *)member = json_is_true(value); return true;
-    default: break;
-    }
-    texts = command_trial_own(trial, calloc(json_array_size(value) + 1, sizeof *texts));
-    for (size_t i = 0; texts && i < json_array_size(value); i++)
-        if (json_is_string(json_array_get(value, i)))
-            texts[n++] = json_string_value(json_array_get(value, i));
-    *(const char *const **)member = texts;
-    return texts != NULL;
 }

@@ -54,10 +54,14 @@ void *command_setting_member(struct command_trial *trial, const struct command_s
 const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
 
 /*
- * Sets a member of a plain kind from JSON, from which the member borrows. A value of a wrong type counts as missing.
- * Returns false when out of memory.
+ * Sets the member from JSON, from which it borrows. A value of a wrong type counts as missing. Returns false when out of memory.
  */
-bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value);
+struct command_source {
+    const char *dir; /* of run.json: files are named relative to it; NULL: of a sweep */
+    const char *const *environment; /* variables behind those of the object; NULL: none */
+};
+bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, json_t *value,
+                               const struct command_source *source);
 
 /* Checks a text, or one text of a list of texts. Returns false with a message in why[size] that says what is wrong with it. */
 bool command_setting_check(const struct command_setting *setting, const char *text, char *why, size_t size);

@@ -131,10 +131,16 @@ char *placeholders_replace(const char *text, const struct command_values *values
 #define COMMAND_VALUE_MAX 192
 const char *command_value(char out[COMMAND_VALUE_MAX], const struct lineage_param *param);
 
-/* ---- command_from_provenance.c: reads the settings of a command's trial from its run.json, to run the trial again ---- */
+/* ---- command_from_json.c: the settings of a command's trial ---- */
 
 /*
- * Reads run.json, from which the trial borrows. dir, an absolute path, is the directory in which the trial's commands
+ * Reads a trial of a sweep of commands, from which *trial borrows. environment: further NAME=VALUE, ended by NULL, or NULL.
+ * Returns false when out of memory; call command_trial_release in either case.
+ */
+bool command_from_sweep(struct command_trial *trial, const json_t *spec, const char *const *environment);
+
+/*
+ * Reads run.json, from which the trial borrows, to run it again. dir, an absolute path, is the directory in which the trial's commands
  * will work; relative file names are relative to dir. A variable whose value was not recorded is taken from the
  * environment of this process, if set. Returns false after printing the error; call command_trial_release in either
  * case.

@@ -192,13 +192,3 @@ struct trial_parent {
 int trial_parent_find(struct trial_parent *parent, const struct night_sweep *sweep, struct lineage_store *store,
                       const char *exp_id, char why[NIGHT_WHY_MAX]);
 void trial_parent_release(struct trial_parent *parent);
-
-/* ---- sweep command ---- */
-
-/* Turns a trial of a sweep of commands, given as JSON, into the command to run. */
-
-/*
- * Reads the settings of a trial, from which *trial borrows. environment: further NAME=VALUE, ended by NULL, or NULL.
- * Returns false when out of memory; call command_trial_release in either case.
- */
-bool sweep_command_read(struct command_trial *trial, const json_t *spec, const char *const *environment);

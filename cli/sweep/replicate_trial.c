@@ -114,10 +114,8 @@ static int add(struct trial_list *list, const struct lineage_trial *row, const c
 {
     struct lineage_night_link link;
     struct night_trial trial = {0}, *known;
-    if (!lineage_night_link_parse(&link, first_notes) || strcmp(link.sweep, list->sweep.name) != 0) {
-        snprintf(why, NIGHT_WHY_MAX, "%s is not a trial of the sweep %s", row->exp_id, list->sweep.name);
-        return CLI_NO;
-    }
+    if (!lineage_night_link_parse(&link, first_notes) || strcmp(link.sweep, list->sweep.name) != 0)
+        return snprintf(why, NIGHT_WHY_MAX, "%s is not a trial of the sweep %s", row->exp_id, list->sweep.name), CLI_NO;
     size_t number = again + 1;
     while ((known = trial_list_find(list, key_of(link.key, number))) && (known->exp_id || known->lost))
         number++;
@@ -143,10 +141,8 @@ int replicate_trial_add(struct trial_list *list, const char *exp_id, size_t agai
     struct lineage_trial row = {0};
     struct lineage_error err;
     enum lineage_status found = lineage_find(list->store, exp_id, &row, &err);
-    if (found == LINEAGE_ENOTFOUND) {
-        snprintf(why, NIGHT_WHY_MAX, "%s", err.text);
-        return CLI_NO;
-    }
+    if (found == LINEAGE_ENOTFOUND)
+        return snprintf(why, NIGHT_WHY_MAX, "%s", err.text), CLI_NO;
     struct lineage_trial first = {0};
     struct lineage_replicate replicate;
     if (found == LINEAGE_OK && lineage_replicate_parse(&replicate, row.notes))

@@ -293,7 +293,7 @@ static void find_parent(struct night_trial *trial, const char *parent, const str
 static bool check_spec(const json_t *spec, char *why)
 {
     struct command_trial trial;
-    bool good = sweep_command_read(&trial, spec, NULL) ? command_trial_check(&trial, true, why, NIGHT_WHY_MAX)
+    bool good = command_from_sweep(&trial, spec, NULL) ? command_trial_check(&trial, true, why, NIGHT_WHY_MAX)
                                                        : refuse(why, "out of memory");
     command_trial_release(&trial);
     return good;

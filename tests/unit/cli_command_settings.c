@@ -176,7 +176,7 @@ static void each_line_sets_its_own_member(void **state)
                                                                                            : NULL;
         if (!value)
             continue;
-        assert_true(command_setting_from_json(&trial, setting, value));
+        assert_true(command_setting_from_json(&trial, setting, value, &(struct command_source){0}));
         struct command_trial rest = trial;
         const void *member = command_setting_value(&trial, setting);
         size_t size = setting->kind == SETTING_AMOUNT  ? sizeof(double)
