@@ -399,9 +399,10 @@ json_t *cli_json_column(const struct lineage_trial *trial, size_t i); /* a numbe
 json_t *cli_json_params(const struct lineage_param *params, size_t n); /* an object: numbers and texts by name */
 json_t *cli_json_metrics(const struct lineage_param *metrics, size_t n); /* what was measured keeps its point */
 
-/* A copy of the text (free), of *length bytes, in which integers of more than 64 bits and, with `words`, the bare words NaN, Infinity and
- * -Infinity, as Python's json writes them, are quoted; NULL if out of memory. */
-char *cli_json_quoted(const char *text, size_t *length, bool words);
+/* A copy of the text (free), of *length bytes, in which integers of more than 64 bits are quoted, or the bare words NaN, Infinity and
+ * -Infinity, as Python's json writes them, or both; NULL if out of memory. For integers, the text ends with NUL. */
+enum { CLI_QUOTE_INTEGERS = 1, CLI_QUOTE_WORDS = 2 };
+char *cli_json_quoted(const char *text, size_t *length, unsigned what);
 
 /* Reads a JSON file, or stdin for `-`. Prints a message and returns NULL on failure. */
 json_t *cli_json_load(const char *path);

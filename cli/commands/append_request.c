@@ -347,7 +347,7 @@ bool append_take_json(struct append_request *request, const char *path)
 {
     request->path = path;
     char *raw = cli_read_all(path, &request->length);
-    request->text = raw ? cli_json_quoted(raw, &request->length, false) : NULL;
+    request->text = raw ? cli_json_quoted(raw, &request->length, CLI_QUOTE_INTEGERS) : NULL;
     if (raw && !request->text)
         cli_no_memory();
     free(raw);

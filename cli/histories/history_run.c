@@ -84,7 +84,7 @@ void history_set_direction(json_t *history, const char *metric, bool maximize)
 json_t *history_json(const char *text)
 {
     size_t length = strlen(text);
-    char *quoted = cli_json_quoted(text, &length, true);
+    char *quoted = cli_json_quoted(text, &length, CLI_QUOTE_INTEGERS | CLI_QUOTE_WORDS);
     json_t *value = quoted ? json_loadb(quoted, length, JSON_DECODE_ANY, NULL) : NULL;
     free(quoted);
     return value;
@@ -410,7 +410,8 @@ bool history_each_value(const char *path, bool (*take)(void *context, json_t *va
 {
     size_t length, at = 0, line = 1;
     json_error_t error = {.line = 0};
-    char *raw = history_file_text(path, FILE_BYTES, &length, why), *text = raw ? cli_json_quoted(raw, &length, true) : NULL;
+    char *raw = history_file_text(path, FILE_BYTES, &length, why),
+         *text = raw ? cli_json_quoted(raw, &length, CLI_QUOTE_INTEGERS | CLI_QUOTE_WORDS) : NULL;
     bool good = text != NULL || (raw && history_fail(why, "out of memory"));
     free(raw);
     while (good && at + strspn(text + at, " \t\r\n") < length) {

@@ -63,6 +63,25 @@ bool next_field(struct field *field, struct bytes *from)
     }
 }
 
+struct bytes part_of(struct bytes message, uint64_t id)
+{
+    struct field field;
+    struct bytes part = {NULL, NULL};
+    while (next_field(&field, &message))
+        part = field.id == id && field.wire == PART ? field.part : part;
+    return part;
+}
+
+bool varint_of(uint64_t *number, struct bytes message, uint64_t id)
+{
+    struct field field;
+    bool found = false;
+    while (next_field(&field, &message))
+        if (field.id == id && field.wire == VARINT)
+            *number = field.number, found = true;
+    return found;
+}
+
 double as_double(const struct field *field)
 {
     double value;
@@ -80,7 +99,8 @@ void copy_text(char *out, size_t size, struct bytes from)
 {
     size_t n = (size_t)(from.end - from.at);
     n = n < size ? n : size - 1;
-    memcpy(out, from.at, n);
+    if (n)
+        memcpy(out, from.at, n);
     out[n] = '\0';
 }
 

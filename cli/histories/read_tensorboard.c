@@ -38,15 +38,9 @@ static json_t *setting_of(struct bytes value)
 /* One entry of the map from names to values. */
 static void add_setting(json_t *run, struct bytes entry)
 {
-    struct field field;
-    char name[256] = "";
-    json_t *value = NULL;
-    while (next_field(&field, &entry)) {
-        if (field.id == 1 && field.wire == PART)
-            copy_text(name, sizeof name, field.part);
-        if (field.id == 2 && field.wire == PART && !value)
-            value = setting_of(field.part);
-    }
+    char name[256];
+    copy_text(name, sizeof name, part_of(entry, 1));
+    json_t *value = setting_of(part_of(entry, 2));
     if (name[0] && value)
         history_add_param(run, name, json_incref(value));
     json_decref(value);
@@ -97,27 +91,18 @@ static bool scalar_of(double *value, struct bytes tensor)
 
 static void add_value(json_t *run, const char *prefix, int64_t step, struct bytes value)
 {
-    struct field field, inner, plugin;
-    char tag[256] = "", name[32] = "", path[300];
+    const struct bytes plugin = part_of(part_of(value, 9), 1), content = part_of(plugin, 2);
+    struct field field;
+    char tag[256], name[32], path[300];
     double number = (double)NAN;
-    struct bytes content = {NULL, NULL};
     bool any = false;
-    while (next_field(&field, &value)) {
-        if (field.id == 1 && field.wire == PART)
-            copy_text(tag, sizeof tag, field.part);
-        else if (field.id == 2 && field.wire == FIXED32)
+    copy_text(tag, sizeof tag, part_of(value, 1));
+    copy_text(name, sizeof name, part_of(plugin, 1));
+    while (next_field(&field, &value))
+        if (field.id == 2 && field.wire == FIXED32)
             number = as_double(&field), any = true;
         else if (field.id == 8 && field.wire == PART)
             any = scalar_of(&number, field.part);
-        else if (field.id == 9 && field.wire == PART)
-            while (next_field(&inner, &field.part))
-                while (inner.id == 1 && inner.wire == PART && next_field(&plugin, &inner.part)) {
-                    if (plugin.id == 1 && plugin.wire == PART)
-                        copy_text(name, sizeof name, plugin.part);
-                    if (plugin.id == 2 && plugin.wire == PART)
-                        content = plugin.part;
-                }
-    }
     snprintf(path, sizeof path, "%s%s", prefix, tag);
     if (strcmp(name, "hparams") == 0 && content.at)
         add_hparams(run, content);
@@ -125,42 +110,26 @@ static void add_value(json_t *run, const char *prefix, int64_t step, struct byte
         history_add_point(run, path, step, number);
 }
 
-/* Whether the event begins a session: a writer that goes on from a checkpoint, as torch's purge_step and TensorFlow say it. */
-static bool is_start(struct bytes session)
-{
-    struct field field;
-    while (next_field(&field, &session))
-        if (field.id == 1 && field.wire == VARINT)
-            return field.number == 1;
-    return false;
-}
-
 static void add_event(json_t *run, const char *prefix, struct bytes event)
 {
-    struct field field, value;
+    struct field field;
+    struct bytes summary = part_of(event, 5), again = event;
     double time = (double)NAN;
-    int64_t step = 0;
-    struct bytes summary = {NULL, NULL}, session = {NULL, NULL};
-    while (next_field(&field, &event)) {
-        if (field.id == 1 && field.wire == FIXED64)
-            time = as_double(&field);
-        else if (field.id == 2 && field.wire == VARINT)
-            step = (int64_t)field.number;
-        else if (field.id == 5 && field.wire == PART)
-            summary = field.part;
-        else if (field.id == 7 && field.wire == PART)
-            session = field.part;
-    }
+    uint64_t step = 0, status = 0;
+    varint_of(&step, event, 2);
+    while (next_field(&field, &again))
+        time = field.id == 1 && field.wire == FIXED64 ? as_double(&field) : time;
     const json_t *started = json_object_get(run, "started"), *ended = json_object_get(run, "ended");
     if (!started || time < json_number_value(started))
         history_set_time(run, "started", time);
     if (!ended || time > json_number_value(ended))
         history_set_time(run, "ended", time);
-    if (session.at && !*prefix && is_start(session))
-        history_drop_points(run, step);
-    while (summary.at && next_field(&value, &summary))
-        if (value.id == 1 && value.wire == PART)
-            add_value(run, prefix, step, value.part);
+    /* A writer that goes on from a checkpoint begins a session, as torch's purge_step and TensorFlow say it. */
+    if (!*prefix && varint_of(&status, part_of(event, 7), 1) && status == 1)
+        history_drop_points(run, (int64_t)step);
+    while (next_field(&field, &summary))
+        if (field.id == 1 && field.wire == PART)
+            add_value(run, prefix, (int64_t)step, field.part);
 }
 
 /* A record that is not complete ends the file: its writer was killed, or is still writing. */

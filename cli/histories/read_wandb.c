@@ -242,48 +242,31 @@ static void take_point(json_t *run, const char *name, json_t *value, int64_t ste
 
 static void take_items(json_t *run, struct bytes record, void (*take)(json_t *run, const char *name, json_t *value, int64_t step))
 {
-    struct field field, inner;
-    struct bytes again = record;
-    int64_t step = 0;
-    while (next_field(&field, &again))
-        while (take == take_point && field.id == 2 && field.wire == PART && next_field(&inner, &field.part))
-            step = inner.id == 1 ? (int64_t)inner.number : step;
+    struct field field;
+    uint64_t step = 0;
+    if (take == take_point)
+        varint_of(&step, part_of(record, 2), 1);
     while (next_field(&field, &record))
         if (field.id == 1 && field.wire == PART)
-            take_item(run, field.part, take, step);
+            take_item(run, field.part, take, (int64_t)step);
 }
 
 /* A run that was resumed has several logs; the last one says how it ended. */
 static bool take_run(struct run_log *log, struct bytes record, char why[HISTORY_WHY_MAX])
 {
-    struct field field, inner;
-    struct bytes config = {NULL, NULL};
-    char id[128] = "", project[128] = "", name[256] = "";
-    double started = (double)NAN;
-    json_t *text = NULL;
-    while (next_field(&field, &record)) {
-        if (field.wire != PART)
-            continue;
-        if (field.id == 1)
-            copy_text(id, sizeof id, field.part);
-        else if (field.id == 3)
-            copy_text(project, sizeof project, field.part);
-        else if (field.id == 4)
-            config = field.part;
-        else if (field.id == 8)
-            copy_text(name, sizeof name, field.part);
-        else if (field.id == 9 && !text)
-            text = text_of_bytes(field.part);
-        else if (field.id == 17)
-            while (next_field(&inner, &field.part))
-                started = inner.id == 1 ? (double)inner.number : inner.id == 2 ? started + (double)inner.number / 1e9 : started;
-    }
+    const struct bytes config = part_of(record, 4), about = part_of(record, 9), time = part_of(record, 17);
+    char id[128], project[128], name[256];
+    uint64_t seconds = 0, nanoseconds = 0;
+    copy_text(id, sizeof id, part_of(record, 1));
+    copy_text(project, sizeof project, part_of(record, 3));
+    copy_text(name, sizeof name, part_of(record, 8));
+    const bool has_start = varint_of(&seconds, time, 1);
+    varint_of(&nanoseconds, time, 2);
+    const double started = has_start ? (double)seconds + (double)nanoseconds / 1e9 : (double)NAN;
     const char *other = json_string_value(json_object_get(log->index, PROJECT));
     log->skipped = log->study && strcmp(log->study, project) != 0;
-    if (!log->skipped && other && strcmp(other, project) != 0) {
-        json_decref(text);
+    if (!log->skipped && other && strcmp(other, project) != 0)
         return history_fail(why, "%.150s has several; choose one by --study: %.100s, %.100s", log->path, other, project);
-    }
     if (!log->skipped && !log->run) {
         json_object_set_new(log->index, PROJECT, json_string(project));
         log->run = history_run_of(log->history, log->index, id);
@@ -293,8 +276,8 @@ static bool take_run(struct run_log *log, struct bytes record, char why[HISTORY_
             history_set_time(log->run, "started", started);
         json_object_set_new(log->run, "began", json_real(isfinite(started) ? started : 0));
     }
-    if (log->run && text)
-        history_set_text(log->run, "notes", json_string_value(text));
+    json_t *text = log->run && about.at ? text_of_bytes(about) : NULL;
+    history_set_text(log->run, "notes", json_string_value(text));
     if (log->run && config.at)
         take_items(log->run, config, take_config);
     json_decref(text);
@@ -303,40 +286,28 @@ static bool take_run(struct run_log *log, struct bytes record, char why[HISTORY_
 
 static void take_exit(json_t *run, struct bytes record)
 {
-    struct field field;
-    bool failed = false;
-    while (next_field(&field, &record)) {
-        if (field.id == 1 && field.wire == VARINT)
-            failed = field.number != 0;
-        if (field.id == 2 && field.wire == VARINT)
-            history_set_time(run, "ended", json_number_value(json_object_get(run, "began")) + (double)(int64_t)field.number);
-    }
-    history_set_text(run, "state", failed ? "failed" : "finished");
+    uint64_t code = 0, seconds;
+    varint_of(&code, record, 1);
+    if (varint_of(&seconds, record, 2))
+        history_set_time(run, "ended", json_number_value(json_object_get(run, "began")) + (double)(int64_t)seconds);
+    history_set_text(run, "state", code ? "failed" : "finished");
 }
 
 /* define_metric(NAME, goal="maximize") */
 static void take_metric(json_t *history, struct bytes record)
 {
-    struct field field;
-    char name[256] = "";
+    char name[256];
     uint64_t goal = 0;
-    while (next_field(&field, &record))
-        if (field.id == 1 && field.wire == PART)
-            copy_text(name, sizeof name, field.part);
-        else if (field.id == 8 && field.wire == VARINT)
-            goal = field.number;
+    copy_text(name, sizeof name, part_of(record, 1));
+    varint_of(&goal, record, 8);
     if (name[0] && (goal == 1 || goal == 2))
         history_set_direction(history, name, goal == 2);
 }
 
 static void take_version(json_t *history, struct bytes record)
 {
-    struct field field, inner;
-    char version[64] = "";
-    while (next_field(&field, &record))
-        while (field.id == 1 && field.wire == PART && next_field(&inner, &field.part))
-            if (inner.id == 1 && inner.wire == PART)
-                copy_text(version, sizeof version, inner.part);
+    char version[64];
+    copy_text(version, sizeof version, part_of(part_of(record, 1), 1));
     version[strcspn(version, "+")] = '\0';
     history_set_text(history, "version", version);
 }

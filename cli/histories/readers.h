@@ -125,6 +125,8 @@ struct field {
 };
 
 bool next_field(struct field *field, struct bytes *from); /* false at the end, or where the bytes are not a field */
+struct bytes part_of(struct bytes message, uint64_t id); /* the last field of that id; at is NULL if there is none */
+bool varint_of(uint64_t *number, struct bytes message, uint64_t id); /* the same of a varint; false leaves it unchanged */
 double as_double(const struct field *field); /* of a fixed width; else nan */
 void copy_text(char *out, size_t size, struct bytes from);
 json_t *text_of_bytes(struct bytes from);

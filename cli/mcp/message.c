@@ -72,7 +72,7 @@ static json_t *parse_long_integers(struct mcp_message *message, const char *text
     struct mcp_id_scan scan = {.depth = 0};
     mcp_id_scan_feed(&scan, text, length);
     const bool has_id = take_id(message, mcp_id_scan_result(&scan));
-    char *quoted = has_id ? cli_json_quoted(text, &n, false) : NULL;
+    char *quoted = has_id ? cli_json_quoted(text, &n, CLI_QUOTE_INTEGERS) : NULL;
     const bool has_any = quoted && n > length;
     json_t *root = has_any ? json_loadb(quoted, n, JSON_FLAGS, &second) : NULL;
     if (has_any && !root) {

@@ -81,40 +81,6 @@ static const char *find_not_finite(const json_t *line)
     return NULL;
 }
 
-static size_t special_length(const char *at, const char *end)
-{
-    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
-    for (size_t i = 0; i < 3; i++) {
-        size_t n = strlen(words[i]);
-        if ((size_t)(end - at) >= n && memcmp(at, words[i], n) == 0)
-            return n;
-    }
-    return 0;
-}
-
-char *event_quote_specials(const char *text, size_t length, size_t *quoted_length)
-{
-    char *out = malloc(2 * length + 1), *to = out;
-    bool inside = false;
-    for (const char *at = text, *end = text + length; out && at < end;) {
-        size_t special = inside ? 0 : special_length(at, end);
-        if (special) {
-            *to++ = '"';
-            memcpy(to, at, special);
-            to += special;
-            *to++ = '"';
-            at += special;
-            continue;
-        }
-        inside = inside != (*at == '"');
-        if (inside && *at == '\\' && at + 1 < end)
-            *to++ = *at++;
-        *to++ = *at++;
-    }
-    *quoted_length = (size_t)(to - out);
-    return out;
-}
-
 /* The four hexadecimal digits of the escape \uXXXX at text; -1 if there is none. */
 static int escaped_unit(const char *text, const char *end)
 {
@@ -148,10 +114,10 @@ static void mend_surrogates(char *text, size_t length)
 /* Reads what Python and other writers write although it is not JSON: NaN, bytes that are not UTF-8, halves of surrogate pairs. */
 static json_t *load_mended(const char *text, size_t length)
 {
-    size_t n = 0;
     char *copy = strndup(text, length);
     json_t *utf8 = copy ? cli_json_text(copy) : NULL, *line = NULL;
-    char *quoted = utf8 ? event_quote_specials(json_string_value(utf8), json_string_length(utf8), &n) : NULL;
+    size_t n = json_string_length(utf8);
+    char *quoted = utf8 ? cli_json_quoted(json_string_value(utf8), &n, CLI_QUOTE_WORDS) : NULL;
     if (quoted) {
         mend_surrogates(quoted, n);
         line = json_loadb(quoted, n, JSON_ALLOW_NUL, NULL);

@@ -87,16 +87,12 @@ json_t *event_line_read(struct trial_event *event, const char *line, size_t leng
  */
 bool event_is_metric(const struct trial_event *event, const char *name, const json_t *value, const struct metric_query *asked);
 
-/*
- * Whether the value is a string such as "nan" or "-inf". The store writes such values as strings. Python writes them without quotes,
- * which event_quote_specials adds: it returns a copy of the text (free) with quotes around each NaN and Infinity that is outside of
- * a string, or NULL when out of memory.
- */
+/* Whether the value is a string such as "nan" or "-inf". The store writes such values as strings, and cli_json_quoted makes them of what
+ * Python writes. */
 bool event_says_not_finite(const json_t *value);
 
 /* The whole number that the member is, in either form: 3 or 3.0. 0 if it is missing, negative or above 9e15. */
 int64_t event_count(const json_t *line, const char *name);
-char *event_quote_specials(const char *text, size_t length, size_t *quoted_length);
 
 /* The value of the member "kind" of a line with "failed". */
 const char *trial_failure_name(enum trial_failure failure);

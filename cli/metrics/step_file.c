@@ -82,7 +82,7 @@ static bool is_last_line(const char *text, size_t at, size_t length)
 static bool read_json(struct reading *r, const char *bytes, size_t length)
 {
     size_t n = length, at = 0, objects = 0;
-    char *quoted = event_quote_specials(bytes, length, &n);
+    char *quoted = cli_json_quoted(bytes, &n, CLI_QUOTE_WORDS);
     json_error_t error;
     if (!quoted)
         return fail(r, "out of memory");

@@ -108,12 +108,12 @@ static bool read_lines(struct examples *examples, const char *bytes, size_t leng
     for (size_t number = 1, used; good && length; number++, bytes += used, length -= used) {
         const char *end = memchr(bytes, '\n', length);
         used = end ? (size_t)(end - bytes) + 1 : length;
-        size_t blank = 0, quoted;
+        size_t blank = 0, quoted = used;
         while (blank < used && strchr(" \t\r\n", bytes[blank]) && bytes[blank])
             blank++;
         if (blank == used)
             continue;
-        char *text = event_quote_specials(bytes, used, &quoted);
+        char *text = cli_json_quoted(bytes, &quoted, CLI_QUOTE_WORDS);
         json_t *line = text ? json_loadb(text, quoted, 0, NULL) : NULL;
         good = examples->n < EXAMPLES_MAX ? read_line(examples, line, key, number, why)
                                           : refuse(why, "it has more than %d examples", EXAMPLES_MAX);

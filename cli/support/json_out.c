@@ -350,14 +350,14 @@ static bool is_long_integer(const char *at, size_t n)
 
 /* Python's json writes NaN and infinities as bare words, which are not JSON: they become texts, as W&B itself writes them. So do
  * integers of more than 64 bits, which a parameter holds as a text. */
-char *cli_json_quoted(const char *text, size_t *length, bool words)
+char *cli_json_quoted(const char *text, size_t *length, unsigned what)
 {
     static const char *const bare[] = {"NaN", "Infinity", "-Infinity"};
     char *out = malloc(2 * *length + 3);
     size_t n = 0, word;
     bool in_text = false;
     for (const char *at = text, *end = text + *length; out && at < end; at++) {
-        for (word = words ? 0 : 3; !in_text && word < 3; word++)
+        for (word = what & CLI_QUOTE_WORDS ? 0 : 3; !in_text && word < 3; word++)
             if ((size_t)(end - at) >= strlen(bare[word]) && strncmp(at, bare[word], strlen(bare[word])) == 0)
                 break;
         if (!in_text && word < 3) {
@@ -366,7 +366,7 @@ char *cli_json_quoted(const char *text, size_t *length, bool words)
             continue;
         }
         /* A number is looked at as a whole, because the digits behind its point are not an integer. */
-        const size_t digits = in_text ? 0 : strspn(at, "+-.0123456789eE");
+        const size_t digits = in_text || !(what & CLI_QUOTE_INTEGERS) ? 0 : strspn(at, "+-.0123456789eE");
         if (digits > 0) {
             const char *quote = is_long_integer(at, digits) ? "\"" : "";
             n += (size_t)sprintf(out + n, "%s%.*s%s", quote, (int)digits, at, quote);
