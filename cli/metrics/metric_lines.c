@@ -579,21 +579,30 @@ void metric_lines_describe(const struct metric_lines *lines, char *text, size_t 
 #undef ADD
 }
 
+/* What a remark says, and what the row says about its score. */
+static const struct {
+    const char *remark, *of_score;
+} doubts[] = {
+    [METRIC_REFUSED] = {"", ""},
+    [METRIC_TWO_NUMBERS] = {"a line has two numbers, of which the first counts", ", the first of two numbers in its line"},
+    [METRIC_TWO_PLACES] = {"a line has the name twice, and the last number counts", ", the last of two places in its line"},
+    [METRIC_OTHER_WORDS] = {"other lines have another word in front of the name, and the last number counts",
+                            ", the last of several with other words in front"},
+    [METRIC_LONGER_NAME] = {"lines with the name alone count, and not those with a word in front of it", ""},
+    [METRIC_FIRST_ROW] = {"rows with different labels have it, and the first counts, not", ", in the first of several rows"},
+    [METRIC_LATER_ROW] = {"rows or lines whose labels count up have it, and the last counts",
+                          ", in the last of rows whose labels count up"},
+    [METRIC_IN_SENTENCE] = {"a sentence has another number, which does not count", ""},
+    [METRIC_OTHER_PART] = {"lines about other data (training, validation, test) have it, and the last number counts",
+                           ", the last of lines about training, validation or test"},
+    [METRIC_CUT] = {"the program has cut the name off", ", by a name that was cut off"},
+    [METRIC_NUMBER_FIRST] = {"the number is in front of the name", ", in front of its name"},
+    [METRIC_OF_SOMETHING] = {"words between the name and the number say what it is of",
+                             ", in a sentence that says what it is of"},
+};
+
 bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text, size_t size)
 {
-    static const char *const doubts[] = {
-        [METRIC_TWO_NUMBERS] = "a line has two numbers, of which the first counts",
-        [METRIC_TWO_PLACES] = "a line has the name twice, and the last number counts",
-        [METRIC_OTHER_WORDS] = "other lines have another word in front of the name, and the last number counts",
-        [METRIC_LONGER_NAME] = "lines with the name alone count, and not those with a word in front of it",
-        [METRIC_FIRST_ROW] = "rows with different labels have it, and the first counts, not",
-        [METRIC_LATER_ROW] = "rows or lines whose labels count up have it, and the last counts",
-        [METRIC_IN_SENTENCE] = "a sentence has another number, which does not count",
-        [METRIC_OTHER_PART] = "lines about other data (training, validation, test) have it, and the last number counts",
-        [METRIC_CUT] = "the program has cut the name off",
-        [METRIC_NUMBER_FIRST] = "the number is in front of the name",
-        [METRIC_OF_SOMETHING] = "words between the name and the number say what it is of",
-    };
     if (i >= lines->n_remarks)
         return false;
     const char *name = lines->remarks[i].name, *line = lines->remarks[i].line;
@@ -607,7 +616,8 @@ bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text,
                  "--metric-regex for %s gave up on %llu lines, because it backtracked too often; make the pattern simpler", name,
                  n);
     else if (lines->remarks[i].doubt != METRIC_REFUSED)
-        snprintf(text, size, "%s: %s: %s (--metric-regex says which digits count)", name, doubts[lines->remarks[i].doubt], line);
+        snprintf(text, size, "%s: %s: %s (--metric-regex says which digits count)", name, doubts[lines->remarks[i].doubt].remark,
+                 line);
     else if (!is_score(lines, name) || (k < lines->n_seen && lines->seen[k].unit))
         snprintf(text, size, "%s: %llu lines are not read, because %s: %s", name, n, problems[lines->remarks[i].problem], line);
     return true;
@@ -623,21 +633,9 @@ void metric_lines_say(const struct metric_lines *lines)
 
 const char *metric_lines_doubt(const struct metric_lines *lines)
 {
-    static const char *const doubts[] = {[METRIC_REFUSED] = "",
-                                         [METRIC_TWO_NUMBERS] = ", the first of two numbers in its line",
-                                         [METRIC_TWO_PLACES] = ", the last of two places in its line",
-                                         [METRIC_OTHER_WORDS] = ", the last of several with other words in front",
-                                         [METRIC_LONGER_NAME] = "",
-                                         [METRIC_FIRST_ROW] = ", in the first of several rows",
-                                         [METRIC_LATER_ROW] = ", in the last of rows whose labels count up",
-                                         [METRIC_IN_SENTENCE] = "",
-                                         [METRIC_OTHER_PART] = ", the last of lines about training, validation or test",
-                                         [METRIC_CUT] = ", by a name that was cut off",
-                                         [METRIC_NUMBER_FIRST] = ", in front of its name",
-                                         [METRIC_OF_SOMETHING] = ", in a sentence that says what it is of"};
     const char *doubt = "";
     for (size_t i = 0; i < lines->n_remarks && !*doubt; i++)
         if (is_score(lines, lines->remarks[i].name))
-            doubt = doubts[lines->remarks[i].doubt];
+            doubt = doubts[lines->remarks[i].doubt].of_score;
     return doubt;
 }

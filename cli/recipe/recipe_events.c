@@ -6,43 +6,20 @@
 
 #include <rlcore/adca.h>
 
-enum kind { REAL, UINT64 };
-
 struct member {
     const char *name;
     size_t offset;
-    enum kind kind;
 };
 
-#define MEMBER(name, kind) {#name, offsetof(struct trainer_iteration, name), kind}
+#define MEMBER(name) {#name, offsetof(struct trainer_iteration, name)}
 
-static const struct member members[] = {
-    MEMBER(reward, REAL),
-    MEMBER(turns, REAL),
-    MEMBER(malformed, REAL),
-    MEMBER(truncated, REAL),
-    MEMBER(left_out, REAL),
-    MEMBER(response_tokens, REAL),
-    MEMBER(loss, REAL),
-    MEMBER(grad_norm, REAL),
-    MEMBER(entropy, REAL),
-    MEMBER(clip_fraction, REAL),
-    MEMBER(kl, REAL),
-    MEMBER(learning_rate, REAL),
-    MEMBER(mismatch_kl, REAL),
-    MEMBER(mismatch_ess, REAL),
-    MEMBER(weight_mean, REAL),
-    MEMBER(rejected, REAL),
-    MEMBER(staleness, REAL),
-    MEMBER(generation_s, REAL),
-    MEMBER(gain_s, REAL),
-    MEMBER(scoring_s, REAL),
-    MEMBER(update_s, REAL),
-    MEMBER(sampled_tokens, UINT64),
-    MEMBER(gain_tokens, UINT64),
-    MEMBER(trained_tokens, UINT64),
-    {NULL, 0, REAL},
-};
+static const struct member reals[] = {MEMBER(reward),      MEMBER(turns),           MEMBER(malformed),   MEMBER(truncated),
+                                      MEMBER(left_out),    MEMBER(response_tokens), MEMBER(loss),        MEMBER(grad_norm),
+                                      MEMBER(entropy),     MEMBER(clip_fraction),   MEMBER(kl),          MEMBER(learning_rate),
+                                      MEMBER(mismatch_kl), MEMBER(mismatch_ess),    MEMBER(weight_mean), MEMBER(rejected),
+                                      MEMBER(staleness),   MEMBER(generation_s),    MEMBER(gain_s),      MEMBER(scoring_s),
+                                      MEMBER(update_s)},
+                           counts[] = {MEMBER(sampled_tokens), MEMBER(gain_tokens), MEMBER(trained_tokens)};
 
 /* Leaves out numbers that are not finite, which JSON does not have. */
 static void set_real(json_t *line, const char *name, double value)
@@ -54,15 +31,6 @@ static void set_real(json_t *line, const char *name, double value)
 static void set_count(json_t *line, const char *name, uint64_t value)
 {
     json_object_set_new(line, name, json_integer((json_int_t)value));
-}
-
-static void set_member(json_t *line, const struct trainer_iteration *iteration, const struct member *member)
-{
-    const void *at = (const char *)iteration + member->offset;
-    if (member->kind == UINT64)
-        set_count(line, member->name, *(const uint64_t *)at);
-    else
-        set_real(line, member->name, *(const double *)at);
 }
 
 /* Leaves out turns that no rollout reached. */
@@ -387,8 +355,10 @@ static void set_clip_scale(struct recipe_events *wire, json_t *line, const struc
 
 static void set_iteration(struct recipe_events *wire, json_t *line, const struct trainer_iteration *it)
 {
-    for (const struct member *member = members; member->name; member++)
-        set_member(line, it, member);
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        set_real(line, reals[i].name, *(const double *)(const void *)((const char *)it + reals[i].offset));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        set_count(line, counts[i].name, *(const uint64_t *)(const void *)((const char *)it + counts[i].offset));
     set_gains(line, it->gain, it->n_gain);
     for (int32_t i = 0; i < it->n_envs; i++)
         set_env(line, i, &it->env[i]);

@@ -6,13 +6,9 @@
 #include "output/show.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -819,11 +815,9 @@ static bool find_examples(const struct command_run *run, char path[PATH_MAX], co
             continue;
         if (status.st_mtim.tv_sec >= run->began.tv_sec - 1)
             return true;
-        snprintf(why, EXAMPLES_WHY_MAX, "%.200s was written before the trial began", name);
-        return false;
+        return snprintf(why, EXAMPLES_WHY_MAX, "%.200s was written before the trial began", name), false;
     }
-    snprintf(why, EXAMPLES_WHY_MAX, "the trial left no file %.200s", name);
-    return false;
+    return snprintf(why, EXAMPLES_WHY_MAX, "the trial left no file %.200s", name), false;
 }
 
 static bool read_examples(struct command_run *run, char *why)
@@ -905,24 +899,35 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
 
 /* ---- the row ---- */
 
+/* Adds to the remark, behind a comma unless it is empty. */
+static void __attribute__((format(printf, 2, 3))) add(char *out, const char *format, ...)
+{
+    va_list args;
+    size_t n = strlen(out);
+    n += (size_t)snprintf(out + n, TRIAL_REMARK_MAX - n, "%s", n ? ", " : "");
+    va_start(args, format);
+    if (n < TRIAL_REMARK_MAX)
+        vsnprintf(out + n, TRIAL_REMARK_MAX - n, format, args);
+    va_end(args);
+}
+
 /* Adds the last lines of the output to the notes, because they are what a person looks at first. */
-static void note_last_lines(const struct command_run *run, char *out, size_t size)
+static void note_last_lines(const struct command_run *run, char *out)
 {
     char *lines = run->last_lines ? NULL : run_log_last_lines(&run->log);
+    const size_t n = strlen(out);
     if (run->last_lines || lines)
-        snprintf(out, size, "; last lines: %s", run->last_lines ? run->last_lines : lines);
+        snprintf(out + n, TRIAL_REMARK_MAX - n, "; last lines: %s", run->last_lines ? run->last_lines : lines);
     free(lines);
 }
 
 /* Notes a score that the trial printed itself and that is not the one of the sealed evaluation. */
-static size_t note_printed(const struct command_run *run, const struct trial_results *results, char *out, size_t size, bool more)
+static void note_printed(const struct command_run *run, const struct trial_results *results, char *out)
 {
     const struct lineage_number *printed = &run->printed;
     bool same = results->score.present && fabs(results->score.value - printed->value) <= 1e-9 * fabs(printed->value);
-    if ((!run->trial->sealed_eval && !run->trial->eval) || !printed->present || (same && run->trial->seeds < 2))
-        return 0;
-    return (size_t)snprintf(out, size, "%sthe trial itself printed %.10g, which does not count", more ? ", " : "",
-                            printed->value);
+    if ((run->trial->sealed_eval || run->trial->eval) && printed->present && (!same || run->trial->seeds >= 2))
+        add(out, "the trial itself printed %.10g, which does not count", printed->value);
 }
 
 /* Whether the work directory has more than the parameters. */
@@ -934,23 +939,28 @@ static bool has_files(const struct command_run *run)
     return has;
 }
 
+/* Semicolons end a piece of notes. */
+static void without_semicolons(char *text)
+{
+    for (; (text = strchr(text, ';')); text++)
+        *text = ',';
+}
+
 /* The verdict is against the best trial, whose conditions may be others. */
-static size_t note_conditions(const struct command_run *run, char *out, size_t size, bool more)
+static void note_conditions(const struct command_run *run, char *out)
 {
     char text[CONDITIONS_TEXT_MAX];
     struct lineage_trial best = {0};
     struct lineage_error err;
     json_t *theirs = lineage_best_kept(run->store, &best, &err) == LINEAGE_OK ? conditions_of(run->store, best.exp_id) : NULL;
-    int n = 0;
-    for (char *c = (char *)(uintptr_t)conditions_differ(text, run->conditions, theirs, NULL); *c; c++)
-        *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
+    conditions_differ(text, run->conditions, theirs, NULL);
+    without_semicolons(text);
     if (*text) {
         cli_error(CLI_NO, "its verdict is across conditions: %s for %s", text, best.exp_id);
-        n = snprintf(out, size, "%s" LINEAGE_ACROSS "%s for %.80s", more ? ", " : "", text, best.exp_id);
+        add(out, LINEAGE_ACROSS "%s for %.80s", text, best.exp_id);
     }
     json_decref(theirs);
     lineage_trial_release(&best);
-    return n > 0 && (size_t)n < size ? (size_t)n : 0;
 }
 
 static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
@@ -965,56 +975,50 @@ static void remark(void *context, const struct trial_results *results, const str
         [TRIAL_CHANNEL_FILE] = "the file ",
     };
     struct command_run *run = context;
-    size_t size = TRIAL_REMARK_MAX, n = 0;
+    const bool scored = results->score.present && run->channel;
     char how[64];
     out[0] = '\0';
     run->unscored =
         !run->trial->rescore && !has_failed(outcome) && !results->score.present && !results->lost_score && has_files(run);
-    if (results->score.present && run->channel)
-        n += (size_t)snprintf(out, size, "score by %s%s%s%s", channels[run->channel],
-                              run->channel == TRIAL_CHANNEL_FILE ? results->score_file : "",
-                              run->trial->sealed_eval ? " of the sealed evaluation" : "",
-                              run->channel == TRIAL_CHANNEL_NAMED && outcome->doubt ? outcome->doubt : "");
-    if (n && results->score_from[0])
-        n += (size_t)snprintf(out + n, size - n, ", printed by the process %s after the command had ended", results->score_from);
-    if (n && results->scored.rule.take != METRIC_TAKE_LAST && run->channel == TRIAL_CHANNEL_FILE)
-        n += (size_t)snprintf(out + n, size - n, ", %s of its values", metric_rule_text(how, &results->scored.rule));
-    else if (n && results->scored.rule.take != METRIC_TAKE_LAST)
-        n += (size_t)snprintf(out + n, size - n, ", %s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule),
-                              results->scored.count);
+    if (scored)
+        add(out, "score by %s%s%s%s", channels[run->channel], run->channel == TRIAL_CHANNEL_FILE ? results->score_file : "",
+            run->trial->sealed_eval ? " of the sealed evaluation" : "",
+            run->channel == TRIAL_CHANNEL_NAMED && outcome->doubt ? outcome->doubt : "");
+    if (scored && results->score_from[0])
+        add(out, "printed by the process %s after the command had ended", results->score_from);
+    if (scored && results->scored.rule.take != METRIC_TAKE_LAST && run->channel == TRIAL_CHANNEL_FILE)
+        add(out, "%s of its values", metric_rule_text(how, &results->scored.rule));
+    else if (scored && results->scored.rule.take != METRIC_TAKE_LAST)
+        add(out, "%s of %" PRIu64 " values", metric_rule_text(how, &results->scored.rule), results->scored.count);
     if (outcome->has_seed && run->measured)
-        n += (size_t)snprintf(out + n, size - n, "%s", run->scores);
+        add(out, "%s", run->scores);
     else if (run->measured > 1)
-        n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
-    n += note_printed(run, results, out + n, size - n, n > 0);
-    if (results->score.present && run->conditions && n < size)
-        n += note_conditions(run, out + n, size - n, n > 0);
-    if (run->examples_said[0] && n < size)
-        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", run->examples_said);
+        add(out, "mean of %zu seeds, std %.4g", run->measured, score_std(run));
+    note_printed(run, results, out);
+    if (results->score.present && run->conditions)
+        note_conditions(run, out);
+    if (run->examples_said[0])
+        add(out, "%s", run->examples_said);
     const char *left = cli_json_string(run->git, "left_out");
     if (left)
-        n += (size_t)snprintf(out + n, size - n, "%scode not kept: %.200s", n ? ", " : "", left);
-    if (run->last_words[0] && !has_failed(outcome)) {
-        for (char *c = run->last_words; *c; c++)
-            *c = *c == ';' ? ',' : *c; /* a semicolon ends a piece of notes */
-        n += (size_t)snprintf(out + n, size - n, "%sits output ends with %s, although its exit status is 0", n ? ", " : "",
-                              run->last_words);
-    }
+        add(out, "code not kept: %.200s", left);
+    without_semicolons(run->last_words);
+    if (run->last_words[0] && !has_failed(outcome))
+        add(out, "its output ends with %s, although its exit status is 0", run->last_words);
     if (outcome->others[0] && (has_failed(outcome) || results->score.present))
-        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", outcome->others);
+        add(out, "%s", outcome->others);
     if (outcome->unreadable[0])
-        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", outcome->unreadable);
+        add(out, "%s", outcome->unreadable);
     if (results->order.note[0])
-        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", results->order.note);
+        add(out, "%s", results->order.note);
     if (results->n_late)
-        n += (size_t)snprintf(out + n, size - n, "%s%" PRIu64 " lines of events came after the end and do not count",
-                              n ? ", " : "", results->n_late);
+        add(out, "%" PRIu64 " lines of events came after the end and do not count", results->n_late);
     if (outcome->unseen > 0)
-        n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
+        add(out, "%d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
-        n += (size_t)snprintf(out + n, size - n, ", processes outside of its group could not be looked for: no /proc");
+        add(out, "processes outside of its group could not be looked for: no /proc");
     if (has_failed(outcome) && outcome->end != TRIAL_INTERRUPTED && outcome->end != TRIAL_PRUNED)
-        note_last_lines(run, out + n, size - n);
+        note_last_lines(run, out);
 }
 
 /* If a trial has only one run, its seed is added as a parameter, by which `lineage compare` pairs rows. */
@@ -1137,8 +1141,7 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
         return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));
     snprintf(said, sizeof said, "the noise floor of the store is now %s", lineage_noise_text(text, &noise));
-    cli_say(said);
-    return CLI_GO_ON;
+    return cli_say(said), CLI_GO_ON;
 }
 
 /*
