@@ -1084,10 +1084,8 @@ struct metric_pattern *metric_pattern_new(const char *spec, char *error, size_t 
     struct metric_pattern *pattern = NULL;
     PCRE2_SIZE at;
     int code;
-    if (!equals || equals == spec || !equals[1]) {
-        snprintf(error, size, "'%.200s' is not NAME=REGEX", spec);
-        return NULL;
-    }
+    if (!equals || equals == spec || !equals[1])
+        return snprintf(error, size, "'%.200s' is not NAME=REGEX", spec), NULL;
     if (!(pattern = calloc(1, sizeof *pattern)) || !(pattern->name = strndup(spec, (size_t)(equals - spec))))
         goto no_memory;
     pattern->code = pcre2_compile((PCRE2_SPTR)(equals + 1), PCRE2_ZERO_TERMINATED, 0, &code, &at, NULL);

@@ -12,10 +12,8 @@ bool metric_rule_parse(struct metric_rule *rule, const char *spec, char *error, 
     const char *equals = strrchr(spec, '='), *how = equals ? equals + 1 : "";
     char *end;
     *rule = (struct metric_rule){.take = METRIC_TAKE_LAST};
-    if (!equals || equals == spec || (size_t)(equals - spec) >= sizeof rule->name) {
-        snprintf(error, size, "'%.200s' is not NAME=min, max, last or mean:N", spec);
-        return false;
-    }
+    if (!equals || equals == spec || (size_t)(equals - spec) >= sizeof rule->name)
+        return snprintf(error, size, "'%.200s' is not NAME=min, max, last or mean:N", spec), false;
     memcpy(rule->name, spec, (size_t)(equals - spec));
     if (strcmp(how, "last") == 0)
         return true;
@@ -30,11 +28,9 @@ bool metric_rule_parse(struct metric_rule *rule, const char *spec, char *error, 
             rule->n = n;
             return true;
         }
-        snprintf(error, size, "'%.200s': N of mean:N is a whole number from 1 to %d", spec, METRIC_MEAN_MAX);
-        return false;
+        return snprintf(error, size, "'%.200s': N of mean:N is a whole number from 1 to %d", spec, METRIC_MEAN_MAX), false;
     }
-    snprintf(error, size, "'%.200s': use min, max, last or mean:N", spec);
-    return false;
+    return snprintf(error, size, "'%.200s': use min, max, last or mean:N", spec), false;
 }
 
 const char *metric_rule_text(char out[64], const struct metric_rule *rule)

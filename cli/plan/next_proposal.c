@@ -112,10 +112,8 @@ static int add_replicate(struct planning *planning, const json_t *proposal, size
     else
         status = replicate_trial_add(list, evidence.trials[which].exp_id, evidence.trials[which].again, i, why);
     lineage_evidence_release(&evidence);
-    if (status == CLI_GO_ON && list->trials[*i].at_work) {
-        snprintf(why, NIGHT_WHY_MAX, "replicate: '%.80s' runs again already", id);
-        return CLI_NO;
-    }
+    if (status == CLI_GO_ON && list->trials[*i].at_work)
+        return snprintf(why, NIGHT_WHY_MAX, "replicate: '%.80s' runs again already", id), CLI_NO;
     if (status == CLI_GO_ON)
         planning_give_cost(planning, &list->trials[*i]);
     if (status == CLI_GO_ON && !list->trials[*i].proposer && !(list->trials[*i].proposer = strdup(proposer_of(proposal))))

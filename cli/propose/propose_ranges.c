@@ -138,25 +138,17 @@ static struct propose_range *begin(struct propose_space *space, const char *name
 {
     const char *canonical = lineage_param_canonical(name);
     struct propose_range *range = &space->ranges[space->n];
-    if (space->n == PROPOSE_RANGES_MAX) {
-        refuse(why, "more than %d ranges", PROPOSE_RANGES_MAX);
-        return NULL;
-    }
-    if (!lineage_param_name_ok(canonical)) {
-        refuse(why, "'%.80s' is not a name of a parameter", name);
-        return NULL;
-    }
+    if (space->n == PROPOSE_RANGES_MAX)
+        return refuse(why, "more than %d ranges", PROPOSE_RANGES_MAX), NULL;
+    if (!lineage_param_name_ok(canonical))
+        return refuse(why, "'%.80s' is not a name of a parameter", name), NULL;
     for (size_t i = 0; i < space->n; i++)
-        if (strcmp(space->ranges[i].name, canonical) == 0) {
-            refuse(why, "%.80s: there are two ranges of that name", canonical);
-            return NULL;
-        }
+        if (strcmp(space->ranges[i].name, canonical) == 0)
+            return refuse(why, "%.80s: there are two ranges of that name", canonical), NULL;
     *range = (struct propose_range){
         .name = keep_text(space, canonical), .scale = PROPOSE_CHOICE, .choices = space->choices + space->n_choices};
-    if (!range->name) {
-        refuse(why, "the names of the ranges are too long");
-        return NULL;
-    }
+    if (!range->name)
+        return refuse(why, "the names of the ranges are too long"), NULL;
     return range;
 }
 

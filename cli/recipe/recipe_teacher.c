@@ -42,10 +42,8 @@ static bool open_seat(struct recipe_teacher *teacher, int32_t task, char why[SCO
         const size_t i = seat->n++;
         struct chat *chat = &seat->chats[i];
         if (!(i > 0 ? chat_beside(chat, seat->chats)
-                    : chat_open(chat, at->base_url, ENDPOINT_COMPLETIONS, at->key_env, at->backoff))) {
-            snprintf(why, SCORE_CACHE_WHY_MAX, "%s", chat->why);
-            return false;
-        }
+                    : chat_open(chat, at->base_url, ENDPOINT_COMPLETIONS, at->key_env, at->backoff)))
+            return snprintf(why, SCORE_CACHE_WHY_MAX, "%s", chat->why), false;
         chat->seed = teacher->recipe->seed + i; /* two that wait do not come back at the same moment */
     }
     return true;

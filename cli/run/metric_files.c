@@ -39,8 +39,7 @@ bool metric_files_check(const char *given, char *why, size_t size)
     const char *equals = strchr(given, '=');
     if (equals && equals > given && equals[1] && (size_t)(equals - given) < METRIC_NAME_BYTES)
         return true;
-    snprintf(why, size, "metric-file: '%.200s' is not NAME=PATH", given);
-    return false;
+    return snprintf(why, size, "metric-file: '%.200s' is not NAME=PATH", given), false;
 }
 
 void metric_files_name(char name[METRIC_NAME_BYTES], const char *given)

@@ -297,11 +297,10 @@ bool protected_files_check(const struct protected_files *files, char *why, size_
 bool protected_files_renew(struct protected_files *files, char *why, size_t size)
 {
     for (size_t i = 0; i < files->n; i++)
-        if (!files->file[i].path && !renew(files->fd, &files->file[i])) {
-            snprintf(why, size, "the protected file %.300s could not be copied for the evaluation: %.100s", files->file[i].name,
-                     strerror(errno));
-            return false;
-        }
+        if (!files->file[i].path && !renew(files->fd, &files->file[i]))
+            return snprintf(why, size, "the protected file %.300s could not be copied for the evaluation: %.100s",
+                            files->file[i].name, strerror(errno)),
+                   false;
     return true;
 }
 

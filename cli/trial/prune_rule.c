@@ -50,21 +50,19 @@ bool prune_rule_parse(struct prune_rule *rule, const char *text, char *why, size
     if (!text)
         return true;
     size_t n = strcspn(text, ",");
-    if (!set_method(&read, text, n)) {
-        snprintf(why, size, "prune: '%.*s' is not a rule; use median, halving or none", (int)(n < 60 ? n : 60), text);
-        return false;
-    }
+    if (!set_method(&read, text, n))
+        return snprintf(why, size, "prune: '%.*s' is not a rule; use median, halving or none", (int)(n < 60 ? n : 60), text),
+               false;
     for (const char *at = text + n; *at; at += n) {
         double value;
         n = strcspn(++at, ",");
         size_t name = strcspn(at, "=,");
-        if (name + 1 >= n || !lineage_number_parse(&value, at + name + 1, n - name - 1) || !set_number(&read, at, name, value)) {
-            snprintf(why, size,
-                     "prune: '%.*s' is not a setting; use warmup=STEPS, curves=N, patience=N (both from 1 on) or "
-                     "factor=NUMBER (from 1.1 on)",
-                     (int)(n < 60 ? n : 60), at);
-            return false;
-        }
+        if (name + 1 >= n || !lineage_number_parse(&value, at + name + 1, n - name - 1) || !set_number(&read, at, name, value))
+            return snprintf(why, size,
+                            "prune: '%.*s' is not a setting; use warmup=STEPS, curves=N, patience=N (both from 1 on) or "
+                            "factor=NUMBER (from 1.1 on)",
+                            (int)(n < 60 ? n : 60), at),
+                   false;
     }
     *rule = read;
     return true;

@@ -288,8 +288,7 @@ static bool keep_artifact(const struct work *work)
             request->kept(request->alive.context, request->keep_as);
         return true;
     }
-    cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno));
-    return false;
+    return cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno)), false;
 }
 
 static void hold(const struct work *work, bool on)
@@ -310,8 +309,7 @@ static bool may_be_snapshot(const struct work *work, const char *path)
     if (fstatat(work->dir.fd, name, &held, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(held.st_mode) && lstat(path, &named) == 0 &&
         held.st_ino == named.st_ino && held.st_dev == named.st_dev)
         return true;
-    cli_say("no snapshot: the trial has replaced its work directory");
-    return false;
+    return cli_say("no snapshot: the trial has replaced its work directory"), false;
 }
 
 /*
@@ -353,8 +351,7 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
     if (status == LINEAGE_EEXIST) { /* no id was asked for */
         outcome->late = true;
-        cli_say("another worker ran this trial and was first: its row counts, this one is left out");
-        return CLI_GO_ON;
+        return cli_say("another worker ran this trial and was first: its row counts, this one is left out"), CLI_GO_ON;
     }
     if (status != LINEAGE_OK && (options.snapshot_dir || options.telemetry)) {
         cli_error(CLI_SYSTEM, "%s; trying again without snapshot and telemetry", err.text);
@@ -404,10 +401,8 @@ static int check_row(const struct trial_request *request, struct lineage_store *
 static struct work *work_new(const struct trial_request *request)
 {
     struct work *work = calloc(1, sizeof *work);
-    if (!work) {
-        cli_no_memory();
-        return NULL;
-    }
+    if (!work)
+        return cli_no_memory(), NULL;
     work->request = request;
     work->dir.fd = -1;
     trial_results_init(&work->results, &request->plan);
