@@ -81,7 +81,7 @@ static json_t *pairs_json(struct lineage_ideas *ideas, size_t trial)
     static struct similar_pair pairs[PAIRS];
     json_t *list = json_array();
     size_t n;
-    if (!similar_pairs(pairs, &n, PAIRS, ideas, &ideas->rows[trial], trial, trial))
+    if (!similar_pairs(pairs, &n, PAIRS, ideas, &ideas->rows[trial], &ideas->arena, trial, trial))
         return list;
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list,

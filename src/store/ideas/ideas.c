@@ -25,8 +25,9 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
         return;
     for (size_t i = 0; i < ideas->n; i++)
         row_release(&ideas->rows[i]);
-    word_book_release(&ideas->book);
-    reader_release(&ideas->reader);
+    free(ideas->candidates);
+    free(ideas->listing.items);
+    text_table_release(&ideas->terms);
     text_table_release(&ideas->knobs);
     knob_rules_release(ideas);
     text_table_release(&ideas->names);
@@ -38,7 +39,6 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     free(ideas->id_rows);
     buf_release(&ideas->packing);
     arena_release(&ideas->scratch);
-    terms_release(&ideas->terms);
     free(ideas->rows);
     idea_index_release(ideas);
     arena_release(&ideas->arena);
@@ -196,9 +196,9 @@ static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *co
 {
     size_t list[LINEAGE_IDEAS_CITES], found = 0, n = 0;
     struct idea_row *row = &ideas->rows[index];
-    for (uint32_t i = 0; i < row->reading->n_cites; i++) {
-        const struct text_entry *mention = word_book_text(&ideas->book, row->reading->cites[i]);
-        uint32_t there = row_of_mention(ideas, mention->text + 1, mention->length - 1);
+    for (size_t i = 0; i < row->n_mentions; i++) {
+        const struct text_entry *mention = &ideas->shared.entries[row->mentions[i]];
+        uint32_t there = row_of_mention(ideas, mention->text, mention->length);
         if (there != TRIAL_NONE && there != index)
             list[found++] = there;
     }

@@ -170,20 +170,19 @@ static enum lineage_status take_changes(struct cache *c, struct listing *l, size
 
 static enum lineage_status take_cites(struct cache *c, struct listing *l, size_t i, struct lineage_error *err)
 {
-    uint32_t cites[LINEAGE_IDEAS_CITES];
-    struct reading reading = {.cites = cites};
+    uint32_t mentions[LINEAGE_IDEAS_CITES];
+    size_t n = 0;
     bool there, ok = true;
     enum lineage_status status = go_to(c, l, i, &there, err);
-    while (ok && status == LINEAGE_OK && there && reading.n_cites < LINEAGE_IDEAS_CITES) {
-        char text[LINEAGE_NAME_MAX + 2] = "^";
-        snprintf(text + 1, sizeof text - 1, "%s", mirror_text(l->stmt, 1));
-        cites[reading.n_cites] = word_book_number(&c->ideas->book, text, strlen(text));
-        ok = cites[reading.n_cites++] != 0;
+    while (ok && status == LINEAGE_OK && there && n < LINEAGE_IDEAS_CITES) {
+        const char *text = mirror_text(l->stmt, 1);
+        mentions[n] = text_table_add(&c->ideas->shared, text, strlen(text));
+        ok = mentions[n++] != TEXT_NONE;
         status = next(c, l, err);
         if (status == LINEAGE_OK)
             status = go_to(c, l, i, &there, err);
     }
-    ok = ok && row_keep_reading(&c->ideas->rows[i], &reading, &c->ideas->arena);
+    ok = ok && row_keep_mentions(c->ideas, &c->ideas->rows[i], mentions, n, 0);
     return ok ? status : store_no_memory(err);
 }
 
@@ -207,7 +206,7 @@ static enum lineage_status load(void *question, struct lineage_error *err)
     for (size_t i = c->first; i < c->ideas->n && status == LINEAGE_OK; i++) {
         struct entry *entry = &c->entries[i - c->first];
         bool there;
-        c->ideas->rows[i].reading = NULL;
+        c->ideas->rows[i].mentions = NULL;
         const size_t given = c->ideas->n_given;
         status = go_to(c, &lists[0], i, &there, err);
         const uint64_t saved = there ? (uint64_t)sqlite3_column_int64(lists[0].stmt, 1) : 0;
@@ -278,7 +277,6 @@ static enum lineage_status save_change(struct cache *c, int64_t seq, size_t plac
 static enum lineage_status save_row(struct cache *c, size_t i, size_t *given, struct lineage_error *err)
 {
     const struct idea_row *row = &c->ideas->rows[i];
-    const struct reading *r = row->reading;
     const int64_t seq = (int64_t)row->idea.seq;
     enum lineage_status status = mirror_do(c->mirror, err, "DELETE FROM change_rows WHERE seq = ?", "i", seq);
     if (status == LINEAGE_OK)
@@ -289,10 +287,10 @@ static enum lineage_status save_row(struct cache *c, size_t i, size_t *given, st
         ++*given;
     for (size_t k = 0; *given < c->ideas->n_given && c->ideas->given[*given].trial == i && status == LINEAGE_OK; k++)
         status = save_change(c, seq, k, &c->ideas->given[(*given)++].change, err);
-    for (uint32_t k = 0; k < r->n_cites && status == LINEAGE_OK; k++)
+    for (size_t k = 0; k < row->n_mentions && status == LINEAGE_OK; k++)
         status =
             mirror_do(c->mirror, err, "INSERT INTO citation_rows (seq, place, mention, in_notes) VALUES (?,?,?,?)", "iisi", seq,
-                      (int64_t)k, word_book_text(&c->ideas->book, r->cites[k])->text + 1, (int64_t)(k >= r->n_cites_hypothesis));
+                      (int64_t)k, c->ideas->shared.entries[row->mentions[k]].text, (int64_t)(k >= row->n_in_hypothesis));
     return status == LINEAGE_OK ? mirror_do(c->mirror, err, "REPLACE INTO readings (seq, digest, reader) VALUES (?,?,?)", "iii",
                                             seq, (int64_t)c->entries[i - c->first].digest, (int64_t)ideas_seed(c->ideas))
                                 : status;

@@ -5,10 +5,13 @@
 
 #include "../fail.h"
 #include "../format/arena.h"
-#include "idea_terms.h"
 #include "knob_words.h"
-#include "reading.h"
 #include "stated.h"
+#include "text_table.h"
+
+/* Raise it whenever the same texts may give another reading: after a change of idea_tokens.c, stated*.c, citations.c,
+ * quantity.c, reading.c or row_is_metric. A test of lineage_ideas fails if that was forgotten. */
+#define READING_VERSION 10
 
 enum { CHANGE_WORDS = KNOB_WORDS, COLUMNS_MAX = 32 };
 
@@ -41,35 +44,66 @@ struct idea_param {
     uint32_t name, value;
 };
 
+/* Where in the hypothesis a term is: anywhere, in its first clause, as a number there, in its first words. */
+enum { IN_TEXT = 1, IN_HEAD = 2, HEAD_NUMBER = 4, IN_TITLE = 8 };
+
+/* A term of a text. A list of terms is sorted by number and has each once. */
+struct term {
+    uint32_t number; /* in the terms of the set */
+    float weight;
+    uint16_t n;     /* how often the hypothesis has it */
+    uint16_t where;
+};
+struct term_list {
+    struct term *items;
+    size_t n, capacity;
+    bool failed;
+};
+
 /* What a search knows about a row; made when it first compares the row. */
 struct row_search {
     struct lineage_change *changes; /* [idea.n_changes] */
     struct change_key *keys;        /* [idea.n_changes] */
+    struct term *terms;             /* [n_terms]; NULL: not read yet */
+    size_t n_terms;
     double length;                  /* sum of the weights of the terms */
-    struct weights terms;         /* all terms that a search looks at */
-    struct weights text;          /* the words and numbers of the hypothesis */
-    struct weights head;          /* the words and numbers of its first clause */
-    struct weights head_numbers;  /* the numbers alone */
-    struct weights title;         /* its first words */
-    bool terms_known;
+    bool again;                     /* the text says that it repeats a trial: retry, resubmit, fix */
+    struct buf unknown;             /* the words of a question that no trial has */
+    size_t n_unknown;
+};
+
+/* A change that a hypothesis states. */
+struct read_change {
+    struct lineage_change change; /* without its knob */
+    bool budget; /* made only to stay within a limit, so not part of the idea */
+};
+
+/* What one trial's texts say without regard to other trials: it depends on the texts and on the names of the log's columns alone, so
+ * lineage.db keeps it (ideas_cache.c). */
+struct reading {
+    const struct read_change *changes; /* [n_changes] */
+    size_t n_changes;
+    const uint32_t *mentions; /* [n_mentions] trials, by numbers of `shared`; first those of the hypothesis */
+    size_t n_mentions, n_in_hypothesis;
 };
 
 /* One text that was read, or one trial. A log has many rows and a question looks at few, so a row has only what each needs. */
 struct idea_row {
     struct lineage_idea idea;
     const struct idea_param *params;
-    struct row_change *own;       /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
+    struct row_change *own; /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
                                      only a text has none */
-    const struct reading *reading; /* what its texts say, without the changes; NULL: not read yet */
-    struct row_search *search;    /* filled in by row_expand and row_read_terms, else NULL */
-    uint32_t parent;              /* index, TRIAL_NONE for none */
-    uint32_t base;                /* the trial whose program this one changes: the parent if that comes before it, or in a
+    const uint32_t *mentions; /* see struct reading; NULL: its texts were not read yet */
+    uint16_t n_mentions, n_in_hypothesis;
+    struct row_search *search; /* filled in by row_expand and row_read_terms, else NULL */
+    uint32_t parent; /* index, TRIAL_NONE for none */
+    uint32_t base; /* the trial whose program this one changes: the parent if that comes before it, or in a
                                      set without parents the last kept trial before it; TRIAL_NONE for none */
-    const char *snapshot;         /* where its program is, "" for none */
+    const char *snapshot; /* where its program is, "" for none */
     uint32_t n_params;
-    bool is_void_row;             /* its words are why another trial does not count, and set nothing */
-    bool is_text;                 /* not a trial of the set, but the text of a question */
-    bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
+    bool is_void_row; /* its words are why another trial does not count, and set nothing */
+    bool is_text; /* not a trial of the set, but the text of a question */
+    bool uncounted; /* says nothing about how common words are, see lineage_ideas_add_near */
 };
 #define TRIAL_NONE UINT32_MAX
 
@@ -82,43 +116,42 @@ struct given_change {
 /* A row that has a term, and what the term adds to the score of the row for each unit of its inverse document frequency. */
 struct posting {
     uint32_t row;
-    double value; /* see saturated */
+    float value; /* see term_saturated */
 };
-
-/* BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with the field weights added up
- * before saturation (BM25F). */
-double saturated(double weight, double length, double mean);
 
 struct ruled_name;
 
 struct lineage_ideas {
     struct arena arena;
-    struct terms terms;
-    struct text_table names;  /* of settings */
-    struct knob_name *named;  /* [names_capacity] by number in names */
+    struct text_table names; /* of settings */
+    struct knob_name *named; /* [names_capacity] by number in names */
     uint32_t names_capacity;
     struct text_table values; /* see row_changes.c */
-    struct text_table ids;    /* ids without exp_ */
-    uint32_t *id_rows;        /* [ids_capacity] by number in ids: the last trial that has the id */
+    struct text_table ids; /* ids without exp_ */
+    uint32_t *id_rows; /* [ids_capacity] by number in ids: the last trial that has the id */
     uint32_t ids_capacity;
-    struct text_table shared; /* specialists, and parents that the log does not have */
-    struct buf packing;       /* scratch memory of lineage_ideas_add */
-    struct arena scratch;     /* of the reading that is made */
+    struct text_table shared; /* specialists, mentioned trials, and parents that the log does not have */
+    struct buf packing; /* scratch memory of lineage_ideas_add */
+    struct arena scratch; /* of the reading that is made */
     struct given_change *given; /* [n_given] */
     size_t n_given, given_capacity;
     struct idea_row *rows;
     size_t n, capacity;
-    size_t *postings_of; /* [terms.n + 1] where the postings of each term begin */
-    struct posting *postings; /* of one term in the order of the rows */
     const char *const *seeds; /* a copy of lineage_store_seeds; NULL: none */
     double least_verdict; /* that of a trial which is called the same, see lineage_ideas_set_strictness */
-    double *lengths; /* [n] sum of the weights of the terms of each row */
+    struct stated *candidates; /* [STATED_MAX] scratch memory of a reading */
+    struct text_table terms; /* see terms.c */
+    struct term_list listing; /* scratch memory of row_read_terms */
+    /* What a search needs, see ideas_prepare_search: */
+    size_t n_terms;
+    double *idf; /* [n_terms] */
+    double n_counted; /* rows that show how common a term is */
+    size_t *postings_of; /* [n_terms + 1] where the postings of each term begin */
+    struct posting *postings; /* of one term in the order of the rows */
     double mean_length;
     size_t first_running; /* the first row of a running trial; n: none */
     double *scores; /* [n] scratch memory of a search; all 0 between searches */
     uint32_t *found; /* [n] */
-    struct word_book book;
-    struct reader reader;
     struct text_table knobs; /* what lineage_change.knob of a trial is */
     struct ruled_name *ruled_names;
     size_t n_rules, n_apart;
@@ -150,17 +183,20 @@ struct lineage_change change_of(const struct lineage_ideas *ideas, const struct 
 /* Fills in the changes and keys of row->search, if that was not done yet. The set must be settled. False when out of memory. */
 bool row_expand(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* row_keep_reading keeps a reading without its changes, row_keep_stated changes that the row states, which row_change_of makes.
- * They return false when out of memory. */
-bool row_keep_reading(struct idea_row *row, const struct reading *reading, struct arena *arena);
+/* reading_make reads a trial's texts; the arena owns the reading. row_change_of makes a change that a row states, row_keep_stated makes
+ * such changes its own. They return false when out of memory. */
+bool reading_make(struct reading *reading, struct lineage_ideas *ideas, const char *hypothesis, const char *notes,
+                  struct arena *arena);
 bool row_change_of(struct row_change *change, struct lineage_ideas *ideas, const struct lineage_change *stated, bool budget);
 bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct row_change *changes, size_t n);
+bool row_keep_mentions(struct lineage_ideas *ideas, struct idea_row *row, const uint32_t *mentions, size_t n,
+                       size_t n_hypothesis);
+
+/* Whether a hypothesis says that it repeats a trial: retry, resubmit, fix. */
+bool says_again(const struct tokens *tokens);
 
 /* Reads the texts of a row of the set, if that was not done yet. The changes that the hypothesis states become row->own. */
 bool row_make_reading(struct lineage_ideas *ideas, struct idea_row *row);
-
-/* Reads the words of a row of which lineage.db had the changes, if that was not done yet: a search compares them. */
-bool row_read_words(struct lineage_ideas *ideas, struct idea_row *row);
 
 /* Reads a text that is not in the set. The changes that it states become row->search->changes, with the knobs of
  * the set. */
@@ -198,17 +234,29 @@ const char *ideas_knob_of(struct lineage_ideas *ideas, const char *name, struct 
 /* Whether a word says too little to be searched for: the, with, using. */
 bool row_is_weak(const char *word, size_t length);
 
-/* row_read_terms fills in row->search, and the changes as row_expand does, if that was not done yet. row_list_terms adds them to a list, each
- * occurrence for itself, and enters new ones into the dictionary. */
-enum { LONGEST_IDENTIFIER = 64 };
-bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row);
-bool row_list_terms(struct weights *list, struct lineage_ideas *ideas, struct idea_row *row);
+/* ---- terms.c ---- */
+
+/* Fills in the terms of row->search, and the changes as row_expand does, if that was not done yet. The arena owns them. */
+bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, struct arena *arena);
 
 /* Builds what searching needs. The first search calls it, because `show` does not need it. */
 bool ideas_prepare_search(struct lineage_ideas *ideas);
 void idea_index_release(struct lineage_ideas *ideas);
 
 void row_release(struct idea_row *row); /* frees row->search; an arena owns the rest */
+
+double term_idf(const struct lineage_ideas *ideas, uint32_t number);
+
+/* BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with the field weights added up before
+ * saturation (BM25F). */
+double term_saturated(double weight, double length, double mean);
+
+/* Whether a row has a term at one of these places; the share of the weight of a's terms at where_a, by inverse document
+ * frequency, that b has at where_b; the cosine of the two hypotheses, weighted by squared inverse document frequency. */
+bool row_has_term(const struct idea_row *row, uint32_t number, unsigned where);
+double term_share(const struct lineage_ideas *ideas, const struct idea_row *a, unsigned where_a, const struct idea_row *b,
+                  unsigned where_b);
+double term_cosine(const struct lineage_ideas *ideas, const struct idea_row *a, const struct idea_row *b);
 
 /* The name by which a person wants a knob to be called, NULL if no rule joins it with others. *apart, which may be NULL,
  * is set as in struct change_key. */
@@ -259,9 +307,9 @@ struct similar_pair {
 int change_direction(const struct lineage_change *change);
 
 /* Compares a text with the nearest rows before `before`. Fills in *n, at most max pairs, nearest first; the caller owns
- * pairs. Returns false when out of memory. */
+ * pairs, and the arena the terms of a query that is a text. Returns false when out of memory. */
 bool similar_pairs(struct similar_pair *pairs, size_t *n, size_t max, struct lineage_ideas *ideas, struct idea_row *query,
-                   size_t before, size_t self);
+                   struct arena *arena, size_t before, size_t self);
 
 /* ---- ideas_store.c ---- */
 

@@ -184,10 +184,10 @@ static enum lineage_status add_cited(struct near *near, int64_t seq, struct line
     if (status == LINEAGE_OK && !row_make_reading(alone, &alone->rows[0]))
         status = store_no_memory(err);
     if (status == LINEAGE_OK) {
-        const struct reading *reading = alone->rows[0].reading;
+        const struct idea_row *row = &alone->rows[0];
         size_t width = strlen(id_bare(first.exp_id));
-        for (uint32_t i = 0; status == LINEAGE_OK && i < reading->n_cites; i++)
-            status = add_mention(near, word_book_text(&alone->book, reading->cites[i])->text + 1, width, err);
+        for (size_t i = 0; status == LINEAGE_OK && i < row->n_mentions; i++)
+            status = add_mention(near, alone->shared.entries[row->mentions[i]].text, width, err);
     }
     lineage_ideas_release(alone);
     lineage_trial_release(&first);

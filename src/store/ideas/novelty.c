@@ -145,7 +145,8 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
     if (!ideas_prepare_search(claims->ideas) || !row_expand(claims->ideas, row))
         return false;
     enum claim_scope scope = scope_of(t, i, row);
-    if (!similar_pairs(claims->pairs, &n, PAIRS_MAX, claims->ideas, row, before, self))
+    if (!similar_pairs(claims->pairs, &n, PAIRS_MAX, claims->ideas, row, row->is_text ? claims->arena : &claims->ideas->arena,
+                       before, self))
         return false;
     if (!LIST_ROOM(claims->items, claims->n, claims->capacity))
         return false;

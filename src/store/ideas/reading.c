@@ -1,75 +1,5 @@
-/* reading.c: reads a trial's hypothesis and notes. */
-#include "reading.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "idea_tokens.h"
-
-/* ---- numbers the words of a set of ideas and remembers how each is split ---- */
-
-static bool make_room(struct word_book *book)
-{
-    if (book->n < book->capacity)
-        return true;
-    uint32_t capacity = book->capacity ? 2 * book->capacity : 1024;
-    struct word *words = capacity > book->capacity ? realloc(book->words, capacity * sizeof *words) : NULL;
-    if (!words)
-        return false;
-    if (!book->n)
-        words[book->n++] = (struct word){0};
-    book->words = words;
-    book->capacity = capacity;
-    return true;
-}
-
-uint32_t word_book_number(struct word_book *book, const char *text, size_t length)
-{
-    uint32_t number = text_table_find(&book->texts, text, length);
-    if (number != TEXT_NONE)
-        return number + 1;
-    number = make_room(book) ? text_table_add(&book->texts, text, length) : TEXT_NONE;
-    if (number == TEXT_NONE)
-        return 0;
-    book->words[book->n] = (struct word){0};
-    return book->n++;
-}
-
-const struct text_entry *word_book_text(const struct word_book *book, uint32_t number)
-{
-    return &book->texts.entries[number - 1];
-}
-
-struct word *word_book_split(struct word_book *book, uint32_t number)
-{
-    struct word *word = &book->words[number];
-    static char no_parts[1][KNOB_WORD_MAX];
-    struct knob_words words;
-    const struct text_entry *text = word_book_text(book, number);
-    if (text->text[0] == '#' || text->text[0] == '^')
-        word->parts = no_parts;
-    if (word->parts)
-        return word;
-    knob_words_split(&words, text->text, text->length);
-    char(*parts)[KNOB_WORD_MAX] = arena_alloc(&book->arena, words.n + 1, sizeof *parts);
-    if (!parts)
-        return NULL;
-    memcpy(parts, words.words, words.n * sizeof *parts);
-    word->n_parts = (uint16_t)words.n;
-    word->parts = parts;
-    return word;
-}
-
-void word_book_release(struct word_book *book)
-{
-    text_table_release(&book->texts);
-    free(book->words);
-    arena_release(&book->arena);
-    *book = (struct word_book){0};
-}
-
-enum { NOTES_TOKENS = 160 };
+/* reading.c: reads which settings a trial's hypothesis changes, and which trials its texts mention. */
+#include "ideas_internal.h"
 
 static const char *text_of(struct arena *arena, const char *text, struct span span)
 {
@@ -89,7 +19,7 @@ static const char *name_of(struct arena *arena, const char *text, const struct s
     return name;
 }
 
-static bool again_words(const struct tokens *t)
+bool says_again(const struct tokens *t)
 {
     for (size_t i = 0; i < t->n && i < 60; i++)
         if (token_in(t, i,
@@ -159,13 +89,16 @@ static const char *opposite(const char *value)
     return NULL;
 }
 
-static bool read_changes(struct reading *reading, struct reader *r, const struct tokens *t, struct arena *arena)
+static bool read_changes(struct reading *reading, struct lineage_ideas *ideas, const struct tokens *t, struct arena *arena)
 {
     const struct stated *chosen[LINEAGE_IDEAS_CHANGES];
-    size_t found = stated_candidates(r->found, t, r->is_metric, r->context), n = 0;
+    if (!ideas->candidates && !(ideas->candidates = malloc(STATED_MAX * sizeof *ideas->candidates)))
+        return false;
+    struct stated *list = ideas->candidates;
+    size_t found = stated_candidates(list, t, row_is_metric, ideas), n = 0;
     for (size_t i = 0; i < found && n < LINEAGE_IDEAS_CHANGES; i++)
-        if (r->found[i].score > 0 && !repeats(r->found, i, t->text))
-            chosen[n++] = &r->found[i];
+        if (list[i].score > 0 && !repeats(list, i, t->text))
+            chosen[n++] = &list[i];
     struct read_change *changes = n ? arena_alloc(arena, n, sizeof *changes) : NULL;
     bool ok = changes || !n;
     for (size_t i = 0; ok && i < n; i++) {
@@ -191,55 +124,24 @@ static bool read_changes(struct reading *reading, struct reader *r, const struct
         ok = change->name && change->to && (change->from || !c->from.length);
     }
     reading->changes = changes;
-    reading->n_changes = (uint32_t)n;
+    reading->n_changes = n;
     return ok;
 }
 
-static void add_word(struct reader *r, uint32_t number)
-{
-    if (!number && (!r->n_words || !r->words[r->n_words - 1]))
-        return; /* one separator is enough */
-    if (!LIST_ROOM(r->words, r->n_words, r->words_capacity)) {
-        r->failed = true;
-        return;
-    }
-    r->words[r->n_words++] = number;
-}
+struct mentions {
+    struct lineage_ideas *ideas;
+    uint32_t numbers[LINEAGE_IDEAS_CITES];
+    size_t n;
+    bool ok;
+};
 
-static void add_text(struct reader *r, const char *text, size_t length)
+static void add_mention(void *context, const char *id, size_t length)
 {
-    uint32_t number = word_book_number(r->book, text, length);
-    if (number)
-        add_word(r, number);
-    else
-        r->failed = true;
-}
-
-static void read_word(struct reader *r, const struct tokens *t, size_t i)
-{
-    const struct token *token = &t->items[i];
-    char text[40];
-    if (token->kind == TOKEN_WORD) {
-        add_text(r, t->text + token->at, token->length);
+    struct mentions *m = context;
+    if (length >= LINEAGE_NAME_MAX || m->n == LINEAGE_IDEAS_CITES)
         return;
-    }
-    add_word(r, 0);
-    if (token->kind == TOKEN_NUMBER && token->has_value) {
-        int length = snprintf(text, sizeof text, "#%.5g", token->value);
-        add_text(r, text, (size_t)length);
-    }
-}
-
-static void read_citation(void *context, const char *id, size_t length)
-{
-    struct reader *r = context;
-    char text[LINEAGE_NAME_MAX + 2] = "^";
-    if (length >= LINEAGE_NAME_MAX || r->n_cites == LINEAGE_IDEAS_CITES)
-        return;
-    memcpy(text + 1, id, length);
-    uint32_t number = word_book_number(r->book, text, length + 1);
-    r->failed = r->failed || !number;
-    r->cites[r->n_cites++] = number;
+    m->numbers[m->n] = text_table_add(&m->ideas->shared, id, length);
+    m->ok = m->ok && m->numbers[m->n++] != TEXT_NONE;
 }
 
 static bool split(struct tokens *t, const char *text)
@@ -248,73 +150,28 @@ static bool split(struct tokens *t, const char *text)
     return tokens_read(t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT);
 }
 
-static bool read_hypothesis(struct reading *reading, struct reader *r, const char *hypothesis, struct arena *arena)
+bool reading_make(struct reading *reading, struct lineage_ideas *ideas, const char *hypothesis, const char *notes,
+                  struct arena *arena)
 {
+    struct mentions m = {.ideas = ideas, .ok = true};
     struct tokens t;
+    *reading = (struct reading){0};
     if (!split(&t, hypothesis))
         return false;
-    bool ok = read_changes(reading, r, &t, arena);
-    for (size_t i = 0; i < t.n && !r->failed; i++) {
-        read_word(r, &t, i);
-        if (t.items[i].clause == 0)
-            reading->n_head = (uint32_t)r->n_words;
-    }
-    reading->n_hypothesis = (uint32_t)r->n_words;
-    citations_each(&t, read_citation, r);
-    reading->n_cites_hypothesis = (uint32_t)r->n_cites;
-    reading->again = again_words(&t);
+    m.ok = read_changes(reading, ideas, &t, arena);
+    citations_each(&t, add_mention, &m);
     free(t.items);
-    return ok && !r->failed;
-}
-
-static bool read_notes(struct reading *reading, struct reader *r, const char *notes)
-{
-    struct tokens t;
-    if (!split(&t, notes))
+    reading->n_in_hypothesis = m.n;
+    if (!m.ok || !split(&t, notes))
         return false;
-    reading->n_searched = (uint32_t)r->n_words;
-    for (size_t i = 0; i < t.n && !r->failed; i++) {
-        read_word(r, &t, i);
-        if (i < NOTES_TOKENS)
-            reading->n_searched = (uint32_t)r->n_words;
-    }
-    reading->n_notes = (uint32_t)r->n_words;
-    citations_each(&t, read_citation, r);
+    citations_each(&t, add_mention, &m);
     free(t.items);
-    return !r->failed;
-}
-
-static const uint32_t *keep(struct arena *arena, const uint32_t *numbers, size_t n)
-{
-    uint32_t *kept = arena_alloc(arena, n + 1, sizeof *kept);
-    if (kept && n)
-        memcpy(kept, numbers, n * sizeof *kept);
-    return kept;
-}
-
-bool reading_make(struct reading *reading, struct reader *r, const char *hypothesis, const char *notes, struct arena *arena)
-{
-    *reading = (struct reading){0};
-    r->n_words = r->n_cites = 0;
-    r->failed = false;
-    if (!r->found)
-        r->found = malloc(STATED_MAX * sizeof *r->found);
-    if (!r->cites)
-        r->cites = malloc(LINEAGE_IDEAS_CITES * sizeof *r->cites);
-    if (!r->found || !r->cites || !read_hypothesis(reading, r, hypothesis, arena) || !read_notes(reading, r, notes))
+    uint32_t *mentions = arena_alloc(arena, m.n + 1, sizeof *mentions);
+    if (!mentions)
         return false;
-    reading->words = keep(arena, r->words, r->n_words);
-    reading->n_words = (uint32_t)r->n_words;
-    reading->cites = keep(arena, r->cites, r->n_cites);
-    reading->n_cites = (uint32_t)r->n_cites;
-    reading->worded = true;
-    return reading->words && reading->cites;
-}
-
-void reader_release(struct reader *r)
-{
-    free(r->found);
-    free(r->words);
-    free(r->cites);
-    *r = (struct reader){0};
+    if (m.n)
+        memcpy(mentions, m.numbers, m.n * sizeof *mentions);
+    reading->mentions = mentions;
+    reading->n_mentions = m.n;
+    return m.ok;
 }

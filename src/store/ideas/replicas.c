@@ -115,26 +115,26 @@ static bool is_name_part(const struct idea_row *row, const char *part)
 
 /* Whether the headline says nothing but which settings change: besides their names there are only verbs of change, weak
  * words, numbers, and ids of trials. *ok becomes false when out of memory. */
-static bool is_plain(struct lineage_ideas *ideas, const struct idea_row *row, bool *ok)
+static bool is_plain(const struct idea_row *row, bool *ok)
 {
-    const struct reading *r = row->reading;
-    struct word_book *book = &ideas->book;
-    *ok = true;
-    for (uint32_t i = 0; *ok && i < r->n_head; i++)
-        *ok = !r->words[i] || word_book_split(book, r->words[i]);
-    for (uint32_t i = 0; *ok && i < r->n_head; i++) {
-        if (!r->words[i])
+    const char *text = row->idea.hypothesis;
+    size_t length = strlen(text);
+    struct tokens t;
+    bool plain = true;
+    if (!(*ok = tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT)))
+        return false;
+    for (size_t i = 0; plain && i < t.n && t.items[i].clause == 0; i++) {
+        const char *word = text + t.items[i].at;
+        struct knob_words parts;
+        length = t.items[i].length;
+        if (t.items[i].kind != TOKEN_WORD || stated_is_citation(&t, i) || row_is_weak(word, length) || stated_is_verb(&t, i))
             continue;
-        const struct word *word = &book->words[r->words[i]];
-        const struct text_entry *text = word_book_text(book, r->words[i]);
-        bool id = text->length > 3 && strncasecmp(text->text, "exp", 3) == 0 && strpbrk(text->text, "0123456789");
-        if (text->text[0] == '#' || id || row_is_weak(text->text, text->length) || stated_verb_word(text->text, text->length))
-            continue;
-        for (uint32_t k = 0; k < word->n_parts; k++)
-            if (!is_name_part(row, word->parts[k]))
-                return false;
+        knob_words_split(&parts, word, length);
+        for (size_t k = 0; plain && k < parts.n; k++)
+            plain = is_name_part(row, parts.words[k]);
     }
-    return *ok;
+    free(t.items);
+    return plain;
 }
 
 /* Finds, among the plain trials from `at` down to the anchor, what they say about a knob: *nearest is the change that set
@@ -201,42 +201,39 @@ static bool look(struct bucket **bucket, struct bucket **table, struct arena *ar
     return (*bucket)->hh.tbl != NULL;
 }
 
-/* How many terms of a are in b as well. */
-static size_t common(const struct weights *a, const struct weights *b)
+/* How many terms the hypothesis of a has, and *shared, how many of them that of b has too. */
+static size_t count_terms(size_t *shared, const struct idea_row *a, const struct idea_row *b)
 {
     size_t n = 0;
-    for (size_t i = 0, k = 0; i < a->n && k < b->n;) {
-        uint32_t x = a->items[i].term, y = b->items[k].term;
-        n += x == y;
-        i += x <= y;
-        k += y <= x;
-    }
+    *shared = 0;
+    for (size_t i = 0; i < a->search->n_terms; i++)
+        if (a->search->terms[i].where & IN_TEXT) {
+            n++;
+            *shared += row_has_term(b, a->search->terms[i].number, IN_TEXT);
+        }
     return n;
 }
 
 /* Whether two hypotheses say the same, or the later one says that it runs the earlier one again. */
-static bool same_text(struct finder *f, size_t earlier, size_t later, bool *ok)
+static bool same_text(const struct finder *f, size_t earlier, size_t later)
 {
-    struct idea_row *a = &f->ideas->rows[earlier], *b = &f->ideas->rows[later];
+    const struct idea_row *a = &f->ideas->rows[earlier], *b = &f->ideas->rows[later];
     if (strcmp(a->idea.hypothesis, b->idea.hypothesis) == 0)
         return f->states[later].has_own || *a->idea.hypothesis;
-    *ok = *ok && row_read_terms(f->ideas, a) && row_read_terms(f->ideas, b);
-    if (!*ok)
-        return false;
-    size_t shared = common(&a->search->text, &b->search->text), all = a->search->text.n + b->search->text.n - shared;
+    size_t shared, n = count_terms(&shared, b, a), all = n + count_terms(&shared, a, b) - shared;
     /* Few words tell settings apart, but not techniques. */
     if (shared >= (f->states[later].has_own ? 1 : FEWEST_WORDS) && (double)shared >= ALIKE * (double)all)
         return true;
-    for (size_t i = 0; b->reading->again && i < b->idea.n_cites; i++)
+    for (size_t i = 0; b->search->again && i < b->idea.n_cites; i++)
         if (b->idea.cites[i] == earlier)
-            return b->search->text.n && (double)shared >= REPEATED * (double)b->search->text.n;
+            return n && (double)shared >= REPEATED * (double)n;
     return false;
 }
 
-static size_t find_alike(struct finder *f, const struct bucket *bucket, size_t trial, bool *ok)
+static size_t find_alike(const struct finder *f, const struct bucket *bucket, size_t trial)
 {
-    for (size_t i = 0; i < bucket->n && *ok; i++)
-        if (same_text(f, bucket->trials[i], trial, ok))
+    for (size_t i = 0; i < bucket->n; i++)
+        if (same_text(f, bucket->trials[i], trial))
             return bucket->trials[i];
     return SIZE_MAX;
 }
@@ -268,7 +265,7 @@ static bool place(struct finder *f, size_t trial)
         return false;
     *s = (struct trial_state){.joined = trial, .next = SIZE_MAX, .last = trial, .anchor = trial};
     sum_own(s, ideas, row);
-    s->plain = base != SIZE_MAX && row->idea.n_changes && !lacks_param(ideas, row) && is_plain(ideas, row, &ok);
+    s->plain = base != SIZE_MAX && row->idea.n_changes && !lacks_param(ideas, row) && is_plain(row, &ok);
     if (s->plain)
         apply_changes(f, trial, base);
     if (ok && s->plain)
@@ -279,7 +276,7 @@ static bool place(struct finder *f, size_t trial)
         found = f->states[s->anchor].joined; /* everything was set back */
     ok = ok && look(&alike, &f->alike, &f->arena, mix(base == SIZE_MAX ? base : f->states[base].joined, s->own));
     if (ok && found == SIZE_MAX)
-        found = find_alike(f, alike, trial, &ok);
+        found = find_alike(f, alike, trial);
     if (!ok)
         return false;
     if (found != SIZE_MAX) {

@@ -133,23 +133,15 @@ bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
     return true;
 }
 
-bool row_keep_reading(struct idea_row *row, const struct reading *r, struct arena *arena)
+bool row_keep_mentions(struct lineage_ideas *ideas, struct idea_row *row, const uint32_t *mentions, size_t n, size_t n_hypothesis)
 {
-    const size_t n = (size_t)r->n_words + r->n_cites;
-    struct reading *kept = arena_alloc(arena, 1, sizeof *kept + n * sizeof(uint32_t));
-    if (!kept)
-        return false;
-    uint32_t *numbers = (uint32_t *)(kept + 1);
-    if (r->n_words)
-        memcpy(numbers, r->words, r->n_words * sizeof *numbers);
-    if (r->n_cites)
-        memcpy(numbers + r->n_words, r->cites, r->n_cites * sizeof *numbers);
-    *kept = *r;
-    kept->words = numbers;
-    kept->cites = numbers + r->n_words;
-    kept->changes = NULL;
-    row->reading = kept;
-    return true;
+    uint32_t *kept = arena_alloc(&ideas->arena, n + 1, sizeof *kept);
+    if (kept && n)
+        memcpy(kept, mentions, n * sizeof *kept);
+    row->mentions = kept;
+    row->n_mentions = (uint16_t)n;
+    row->n_in_hypothesis = (uint16_t)n_hypothesis;
+    return kept != NULL;
 }
 
 bool row_change_of(struct row_change *change, struct lineage_ideas *ideas, const struct lineage_change *stated, bool budget)

@@ -13,7 +13,7 @@ double changes_same_knob(const struct lineage_ideas *ideas, const struct change_
     if ((a->apart & b->apart) && (a->n != b->n || memcmp(a->words, b->words, a->n * sizeof *a->words) != 0))
         return 0;
     for (size_t i = 0; i < a->n; i++) {
-        double idf = terms_idf(&ideas->terms, a->words[i]);
+        double idf = term_idf(ideas, a->words[i]);
         of_a += idf;
         for (size_t k = 0; k < b->n; k++)
             if (a->words[i] == b->words[k]) {
@@ -22,7 +22,7 @@ double changes_same_knob(const struct lineage_ideas *ideas, const struct change_
             }
     }
     for (size_t k = 0; k < b->n; k++)
-        of_b += terms_idf(&ideas->terms, b->words[k]);
+        of_b += term_idf(ideas, b->words[k]);
     double smaller = fmin(of_a, of_b), larger = fmax(of_a, of_b);
     return larger > 0 && smaller > 0 ? 0.6 * shared / smaller + 0.4 * shared / larger : 0;
 }
@@ -62,11 +62,21 @@ int change_direction(const struct lineage_change *c)
                                                                                                       : -1;
 }
 
+/* The changes of the query that are part of its idea, as bits. */
+static uint64_t wanted_changes(const struct idea_row *query)
+{
+    uint64_t wanted = 0;
+    for (size_t i = 0; i < query->idea.n_changes; i++)
+        if (!query->search->keys[i].budget)
+            wanted |= (uint64_t)1 << i;
+    return wanted;
+}
+
 static void compare_changes(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
                             const struct idea_row *row)
 {
+    float *f = pair->features;
     size_t wanted = 0, conflicts = 0;
-    bool conflict = false;
     double worst = 1;
     for (size_t i = 0; i < query->idea.n_changes; i++) {
         double alike;
@@ -80,32 +90,19 @@ static void compare_changes(struct similar_pair *pair, const struct lineage_idea
         if (query->search->keys[i].budget)
             continue;
         wanted++;
-        conflict = conflict || (other && !value);
         conflicts += other && !value;
         if (value) {
             pair->covered |= (uint64_t)1 << i;
             worst = fmin(worst, alike);
         }
     }
-    float *f = pair->features;
     f[SIMILAR_KNOB] = pair->covered ? (float)worst : 0;
-    f[SIMILAR_CONFLICT] = conflict;
+    f[SIMILAR_CONFLICT] = conflicts > 0;
     f[SIMILAR_CONFLICTS] = wanted ? (float)conflicts / (float)wanted : 0;
 }
 
-static int compare_term(const void *key, const void *item)
-{
-    uint32_t term = *(const uint32_t *)key, its = ((const struct weight *)item)->term;
-    return (term > its) - (term < its);
-}
-
-static bool has_term(const struct weights *w, uint32_t term)
-{
-    return w->n && bsearch(&term, w->items, w->n, sizeof *w->items, compare_term);
-}
-
 /* Whether a text contains the value of a change and most of its name. */
-static bool mentions(struct lineage_ideas *ideas, const struct idea_row *row, const struct lineage_change *change,
+static bool mentions(const struct lineage_ideas *ideas, const struct idea_row *row, const struct lineage_change *change,
                      const struct change_key *key)
 {
     char number[40];
@@ -113,14 +110,14 @@ static bool mentions(struct lineage_ideas *ideas, const struct idea_row *row, co
     if (!change->to_value.present)
         return false;
     int length = snprintf(number, sizeof number, "#%.5g", change->to_value.value);
-    if (!has_term(&row->search->text, terms_find(&ideas->terms, number, (size_t)length, false)))
+    if (!row_has_term(row, text_table_find(&ideas->terms, number, (size_t)length), IN_TEXT))
         return false;
     for (size_t i = 0; i < key->n; i++) {
-        double idf = terms_idf(&ideas->terms, key->words[i]);
+        double idf = term_idf(ideas, key->words[i]);
         all += idf;
-        shared += has_term(&row->search->text, key->words[i]) ? idf : 0;
+        shared += row_has_term(row, key->words[i], IN_TEXT) ? idf : 0;
     }
-    return all > 0 && shared >= 0.6 * all;
+    return all > 0 && shared >= SAME_KNOB * all;
 }
 
 static bool has_outcome(const struct idea_row *row)
@@ -128,62 +125,54 @@ static bool has_outcome(const struct idea_row *row)
     return row->idea.status == LINEAGE_KEEP || row->idea.status == LINEAGE_DISCARD || row->idea.status == LINEAGE_BASELINE;
 }
 
-static float share_of_numbers(const struct weights *numbers, const struct weights *text)
+static float share_of_numbers(const struct idea_row *query, const struct idea_row *row)
 {
-    size_t shared = 0;
-    for (size_t i = 0; i < numbers->n; i++)
-        shared += has_term(text, numbers->items[i].term);
-    return numbers->n ? (float)shared / (float)numbers->n : 0;
+    size_t shared = 0, all = 0;
+    for (size_t i = 0; i < query->search->n_terms; i++) {
+        const struct term *term = &query->search->terms[i];
+        all += (term->where & HEAD_NUMBER) != 0;
+        shared += term->where & HEAD_NUMBER && row_has_term(row, term->number, IN_TEXT);
+    }
+    return all ? (float)shared / (float)all : 0;
 }
 
-static void compare_texts(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query,
+static void compare_texts(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
                           const struct idea_row *row)
 {
-    const struct terms *terms = &ideas->terms;
+    const uint64_t changes = wanted_changes(query);
     float *f = pair->features;
-    size_t wanted = 0, covered = 0, soft = 0;
-    for (size_t i = 0; i < query->idea.n_changes; i++) {
-        if (query->search->keys[i].budget)
-            continue;
-        wanted++;
-        covered += pair->covered >> i & 1;
-        soft += pair->covered >> i & 1 || mentions(ideas, row, &query->search->changes[i], &query->search->keys[i]);
-    }
+    size_t wanted = 0, soft = 0;
+    for (size_t i = 0; i < query->idea.n_changes; i++)
+        if (changes >> i & 1) {
+            wanted++;
+            soft += pair->covered >> i & 1 || mentions(ideas, row, &query->search->changes[i], &query->search->keys[i]);
+        }
     f[SIMILAR_SOFT] = wanted ? (float)soft / (float)wanted : 0;
     f[SIMILAR_ALL_SOFT] = wanted && soft == wanted;
-    f[SIMILAR_HEAD_OF] = (float)weights_share(terms, &row->search->head, &query->search->text);
-    f[SIMILAR_COSINE] = (float)weights_cosine(terms, &query->search->text, &row->search->text);
+    f[SIMILAR_HEAD_OF] = (float)term_share(ideas, row, IN_HEAD, query, IN_TEXT);
+    f[SIMILAR_COSINE] = (float)term_cosine(ideas, query, row);
     f[SIMILAR_TECHNIQUE] = wanted ? 0 : f[SIMILAR_COSINE];
-    f[SIMILAR_NUMBERS] = share_of_numbers(&query->search->head_numbers, &row->search->text);
-    f[SIMILAR_TITLE_IN] = (float)weights_share(terms, &query->search->title, &row->search->text);
-    f[SIMILAR_TITLES] = (float)(weights_share(terms, &query->search->title, &row->search->title) *
-                                weights_share(terms, &row->search->title, &query->search->title));
-    f[SIMILAR_UNCOVERED] = wanted && covered == wanted ? 1 - f[SIMILAR_TITLE_IN] : 0;
-    pair->head_in = (float)weights_share(terms, &query->search->head, &row->search->text);
+    f[SIMILAR_NUMBERS] = share_of_numbers(query, row);
+    f[SIMILAR_TITLE_IN] = (float)term_share(ideas, query, IN_TITLE, row, IN_TEXT);
+    f[SIMILAR_TITLES] =
+        (float)(term_share(ideas, query, IN_TITLE, row, IN_TITLE) * term_share(ideas, row, IN_TITLE, query, IN_TITLE));
+    f[SIMILAR_UNCOVERED] = wanted && !(changes & ~pair->covered) ? 1 - f[SIMILAR_TITLE_IN] : 0;
+    pair->head_in = (float)term_share(ideas, query, IN_HEAD, row, IN_TEXT);
 }
 
 /* The place of the two trials in the log. */
-static void compare_places(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query)
+static void compare_places(struct similar_pair *pair, const struct idea_row *query, const struct idea_row *row)
 {
-    const struct idea_row *row = &ideas->rows[pair->row];
     float *f = pair->features;
     for (size_t i = 0; i < query->idea.n_cites; i++)
         pair->cited = pair->cited || query->idea.cites[i] == pair->row;
-    pair->again = pair->cited && query->reading->again;
+    pair->again = pair->cited && query->search->again;
     f[SIMILAR_CITES] = pair->cited;
-    f[SIMILAR_FAILED] = !has_outcome(row);
     f[SIMILAR_SPECIALIST] =
         query->idea.specialist && *query->idea.specialist && strcmp(query->idea.specialist, row->idea.specialist) == 0;
+    f[SIMILAR_FAILED] = !has_outcome(row);
     f[SIMILAR_SIBLING] = query->parent != TRIAL_NONE && query->parent == row->parent;
     f[SIMILAR_FAILED_SIBLING] = f[SIMILAR_SIBLING] * f[SIMILAR_FAILED];
-}
-
-/* Sets the features of a pair except SIMILAR_SCORE, SIMILAR_FIRST and SIMILAR_OUTSTANDING, which depend on the other pairs. */
-static void similar_look(struct similar_pair *pair, struct lineage_ideas *ideas, const struct idea_row *query)
-{
-    compare_changes(pair, ideas, query, &ideas->rows[pair->row]);
-    compare_texts(pair, ideas, query, &ideas->rows[pair->row]);
-    compare_places(pair, ideas, query);
 }
 
 /* ---- the verdict ---- */
@@ -223,40 +212,33 @@ static size_t first_from(const struct posting *postings, size_t from, size_t to,
     return from;
 }
 
-/* Scores all rows that share a term with the query, in ideas->scores. Lists these rows in ideas->found and returns
- * their number. */
-static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *query, size_t before, size_t self)
+/* Scores all rows that share a term with the query, in ideas->scores, and lists them in ideas->found. Returns their number. *itself
+ * becomes the score of the query against itself. */
+static size_t score_rows(double *itself, struct lineage_ideas *ideas, const struct idea_row *query, size_t before, size_t self)
 {
     size_t n = 0;
-    for (size_t i = 0; i < query->search->terms.n; i++) {
-        uint32_t term = query->search->terms.items[i].term;
-        if (term >= ideas->terms.n)
+    *itself = 0;
+    for (size_t i = 0; i < query->search->n_terms; i++) {
+        const struct term *term = &query->search->terms[i];
+        const double weight = term_idf(ideas, term->number) * fmin(3, (double)term->weight);
+        *itself += weight * term_saturated((double)term->weight, query->search->length, ideas->mean_length);
+        if (term->number >= ideas->n_terms)
             continue;
-        double idf = terms_idf(&ideas->terms, term) * (double)fminf(3, query->search->terms.items[i].weight);
-        for (size_t k = ideas->postings_of[term]; k < ideas->postings_of[term + 1]; k++) {
+        const size_t end = ideas->postings_of[term->number + 1];
+        for (size_t k = ideas->postings_of[term->number]; k < end; k++) {
             const struct posting p = ideas->postings[k];
             if (p.row >= before && p.row < ideas->first_running) {
-                k = first_from(ideas->postings, k, ideas->postings_of[term + 1], ideas->first_running) - 1;
+                k = first_from(ideas->postings, k, end, ideas->first_running) - 1;
                 continue;
             }
             if (p.row == self || (p.row >= before && !ideas->rows[p.row].idea.running))
                 continue;
             if (ideas->scores[p.row] == 0)
                 ideas->found[n++] = p.row;
-            ideas->scores[p.row] += idf * p.value;
+            ideas->scores[p.row] += weight * (double)p.value;
         }
     }
     return n;
-}
-
-static double score_itself(const struct lineage_ideas *ideas, const struct idea_row *query)
-{
-    double sum = 0;
-    for (size_t i = 0; i < query->search->terms.n; i++)
-        sum += terms_idf(&ideas->terms, query->search->terms.items[i].term) *
-               (double)fminf(3, query->search->terms.items[i].weight) *
-               saturated((double)query->search->terms.items[i].weight, query->search->length, ideas->mean_length);
-    return sum > 0 ? sum : 1;
 }
 
 static int by_score(const void *a, const void *b)
@@ -287,35 +269,26 @@ static size_t take_best(struct similar_pair *pairs, size_t max, struct lineage_i
 }
 
 bool similar_pairs(struct similar_pair *pairs, size_t *found, size_t max, struct lineage_ideas *ideas, struct idea_row *query,
-                   size_t before, size_t self)
+                   struct arena *arena, size_t before, size_t self)
 {
+    double itself;
     *found = 0;
-    if (!row_read_terms(ideas, query))
+    if (!row_read_terms(ideas, query, arena))
         return false;
-    size_t n = take_best(pairs, max, ideas, score_rows(ideas, query, before, self));
-    double itself = score_itself(ideas, query), usual = n ? pairs[n < 10 ? n - 1 : 9].bm25 : 1;
-    for (size_t i = 0; i < n; i++)
-        if (!row_read_terms(ideas, &ideas->rows[pairs[i].row]))
-            return false;
+    size_t n_scored = score_rows(&itself, ideas, query, before, self), n = take_best(pairs, max, ideas, n_scored);
+    double usual = n ? pairs[n < 10 ? n - 1 : 9].bm25 : 1;
     for (size_t i = 0; i < n; i++) {
+        const struct idea_row *row = &ideas->rows[pairs[i].row];
         pairs[i].features[SIMILAR_FIRST] = i == 0;
         pairs[i].features[SIMILAR_OUTSTANDING] = (float)fmin(1, (pairs[i].bm25 / fmax(usual, 1e-9) - 1) / 3);
-        pairs[i].features[SIMILAR_SCORE] = (float)fmin(1.5, pairs[i].bm25 / itself);
-        similar_look(&pairs[i], ideas, query);
+        pairs[i].features[SIMILAR_SCORE] = (float)fmin(1.5, pairs[i].bm25 / fmax(itself, 1e-9));
+        compare_changes(&pairs[i], ideas, query, row);
+        compare_texts(&pairs[i], ideas, query, row);
+        compare_places(&pairs[i], query, row);
         pairs[i].verdict = similar_verdict(&pairs[i]);
     }
     *found = n;
     return true;
-}
-
-/* The changes of the query, as bits. */
-static uint64_t wanted_changes(const struct idea_row *query)
-{
-    uint64_t wanted = 0;
-    for (size_t i = 0; i < query->idea.n_changes; i++)
-        if (!query->search->keys[i].budget)
-            wanted |= (uint64_t)1 << i;
-    return wanted;
 }
 
 /* Says which trials made the parts of a bundle that no trial made as a whole. */
@@ -337,28 +310,13 @@ static void tell_parts(struct buf *remark, const struct similar_pair *pairs, siz
         buf_puts(remark, left ? "; not all of them" : "; never together");
 }
 
-/* The words of a text that no trial has, from the word book's `first` on; short ones and numbers say little. */
-static size_t unknown_words(struct buf *list, const struct lineage_ideas *ideas, uint32_t first)
-{
-    enum { LONG_WORD = 4, SHOWN = 6 };
-    size_t n = 0;
-    for (uint32_t number = first ? first : 1; number < ideas->book.n; number++) {
-        const struct text_entry *word = word_book_text(&ideas->book, number);
-        if (word->length < LONG_WORD || word->text[0] == '#' || word->text[0] == '^')
-            continue;
-        if (n++ < SHOWN)
-            buf_printf(list, "%s%.*s", list->length ? ", " : "", (int)word->length, word->text);
-    }
-    return n;
-}
-
 /* The share of a text's words that the log knows, by how rare they are: a word that no trial has is the rarest. */
-static double known_share(const struct lineage_ideas *ideas, const struct idea_row *query, size_t n_unknown)
+static double known_share(const struct lineage_ideas *ideas, const struct idea_row *query)
 {
-    double known = 0, unknown = (double)n_unknown * terms_idf(&ideas->terms, ideas->terms.n);
-    for (size_t i = 0; i < query->search->text.n; i++)
-        known += terms_idf(&ideas->terms, query->search->text.items[i].term);
-    return n_unknown ? known / (known + unknown) : 1;
+    double known = 0, unknown = (double)query->search->n_unknown * term_idf(ideas, TEXT_NONE);
+    for (size_t i = 0; i < query->search->n_terms; i++)
+        known += query->search->terms[i].where & IN_TEXT ? term_idf(ideas, query->search->terms[i].number) : 0;
+    return unknown > 0 ? known / (known + unknown) : 1;
 }
 
 /* Least share of the words of a text that a trial must have to be listed for its words alone, and to be like it. */
@@ -416,43 +374,42 @@ static const char *reason(struct arena *arena, const struct similar_pair *pair)
 }
 
 static enum lineage_status answer(struct lineage_similar_list *list, struct lineage_ideas *ideas, struct idea_row *query,
-                                  uint32_t first_word, size_t before, size_t self, size_t limit, struct lineage_error *err)
+                                  size_t before, size_t self, size_t limit, struct lineage_error *err)
 {
     struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
     struct arena *arena = calloc(1, sizeof *arena);
-    struct buf remark = {0}, unknown = {0};
-    size_t n_unknown = unknown_words(&unknown, ideas, first_word);
-    *list = (struct lineage_similar_list){.memory = arena};
-    bool ok = pairs && arena;
+    struct buf remark = {0};
     size_t n = 0;
-    ok = ok && similar_pairs(pairs, &n, PAIRS_MAX, ideas, query, before, self);
+    *list = (struct lineage_similar_list){.memory = arena};
+    bool ok =
+        pairs && arena && similar_pairs(pairs, &n, PAIRS_MAX, ideas, query, query->is_text ? arena : &ideas->arena, before, self);
     for (size_t i = 0; i < n; i++) /* verdicts above 0 where the set is sure enough */
         pairs[i].verdict -= ideas->least_verdict;
-    if (ok) {
+    if (ok && n)
         qsort(pairs, n, sizeof *pairs, by_verdict);
-        if (query->is_text)
-            tell_parts(&remark, pairs, n, ideas, query);
-        if (query->is_text && !drop_unlike(pairs, &n, known_share(ideas, query, n_unknown))) {
+    if (ok && query->is_text) {
+        const struct row_search *search = query->search;
+        tell_parts(&remark, pairs, n, ideas, query);
+        if (!drop_unlike(pairs, &n, known_share(ideas, query))) {
             buf_puts(&remark, n ? "nothing quite like this" : "nothing like this");
-            if (unknown.length)
-                buf_printf(&remark, "; no trial has the word%s %s", n_unknown > 1 ? "s" : "", unknown.data);
+            if (search->n_unknown)
+                buf_printf(&remark, "; no trial has the word%s %s", search->n_unknown > 1 ? "s" : "", search->unknown.data);
         }
-        if (n > (limit ? limit : LIMIT_DEFAULT))
-            n = limit ? limit : LIMIT_DEFAULT;
-        list->items = arena_alloc(arena, n + 1, sizeof *list->items);
-        ok = list->items != NULL;
     }
-    for (size_t i = 0; ok && i < n; i++) {
-        list->items[i] = (struct lineage_similar){
-            .trial = pairs[i].row, .score = pairs[i].bm25, .same = pairs[i].verdict > 0, .why = reason(arena, &pairs[i])};
-        ok = list->items[i].why != NULL;
-        list->n = i + 1;
+    limit = limit ? limit : LIMIT_DEFAULT;
+    n = n < limit ? n : limit;
+    list->items = ok ? arena_alloc(arena, n + 1, sizeof *list->items) : NULL;
+    ok = list->items != NULL;
+    for (; ok && list->n < n; list->n++) {
+        const struct similar_pair *pair = &pairs[list->n];
+        list->items[list->n] = (struct lineage_similar){
+            .trial = pair->row, .score = pair->bm25, .same = pair->verdict > 0, .why = reason(arena, pair)};
+        ok = list->items[list->n].why != NULL;
     }
-    ok = ok && !remark.failed && !unknown.failed;
     if (ok && remark.length)
         ok = (list->remark = arena_text(arena, remark.data, remark.length)) != NULL;
+    ok = ok && !remark.failed;
     buf_release(&remark);
-    buf_release(&unknown);
     free(pairs);
     if (ok)
         return LINEAGE_OK;
@@ -480,7 +437,7 @@ enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, str
         return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
     if (!ideas_prepare_search(ideas))
         return store_no_memory(err);
-    return answer(list, ideas, &ideas->rows[trial], ideas->book.n, all ? ideas->n : trial, trial, limit, err);
+    return answer(list, ideas, &ideas->rows[trial], all ? ideas->n : trial, trial, limit, err);
 }
 
 enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list, struct lineage_ideas *ideas, const char *text,
@@ -489,13 +446,9 @@ enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list
     struct arena arena = {0};
     struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     *list = (struct lineage_similar_list){0};
-    bool prepared = ideas_prepare_search(ideas);
-    const uint32_t first_word = ideas->book.n;
-    enum lineage_status status;
-    if (!prepared || !row_read_query(ideas, &row, &arena))
-        status = store_no_memory(err);
-    else
-        status = answer(list, ideas, &row, first_word, ideas->n, SIZE_MAX, limit, err);
+    enum lineage_status status = ideas_prepare_search(ideas) && row_read_query(ideas, &row, &arena)
+                                     ? answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err)
+                                     : store_no_memory(err);
     row_release(&row);
     arena_release(&arena);
     return status;

@@ -47,10 +47,8 @@ enum stated_feature {
     STATED_SHAPE,         /* in square brackets: the size of an array */
     STATED_TITLED,        /* it follows a first clause that is a title without a candidate */
     STATED_VERB_NEXT,     /* a verb of change, "with" or "using" directly before the name */
-    STATED_FORM_HEADLINE, /* one per form: in the first clause or after a title */
-    STATED_FORM_BRACKETS = STATED_FORM_HEADLINE + N_FORMS, /* one per form: in brackets */
-    STATED_ENDS = STATED_FORM_BRACKETS + N_FORMS, /* the clause or bracket ends after the value */
-    STATED_JOINED,        /* "+", "and" or a comma joins it to what comes before */
+    STATED_EQUALS_FIRST,  /* NAME=B in the first clause, after a title or in an item of an enumeration */
+    STATED_ENDS,          /* the clause or bracket ends after the value */
     STATED_FROM_WORD,     /* "from" directly before the name: the old value */
     STATED_OF,            /* "of" or "per" directly before the name: "50% of width=64" */
     STATED_BY,            /* "by B": how far, not where to */
@@ -58,9 +56,7 @@ enum stated_feature {
     STATED_PERCENT,
     STATED_WORD,          /* the value is a word such as True */
     STATED_WHOLE,         /* the value is a whole number */
-    STATED_RESTATED,      /* the value is the new value of an earlier candidate */
     STATED_GIVEN,         /* "NAME gets B noun", "give NAME B noun" */
-    STATED_GERUND,        /* in a clause such as ", raising NAME 65% → 75%": a consequence */
     STATED_EXTENDED,      /* the name of another candidate extends this one: of wd=1 and wd_mlp=2, wd is the base */
     STATED_OPENS,         /* directly behind an opening bracket */
     N_STATED_FEATURES
@@ -71,6 +67,7 @@ struct stated {
     struct span from, to;
     struct lineage_number from_value, to_value;
     bool removed; /* "remove NAME=B": B is what it was */
+    bool joined;  /* "+", "and" or a comma joins it to what comes before */
     enum stated_form form;
     float features[N_STATED_FEATURES];
     double score; /* above 0: a change */
@@ -111,6 +108,3 @@ bool stated_is_citation(const struct tokens *tokens, size_t i); /* exp_014, #14 
 /* Reads a value that begins with token i, such as 0.1, (0.9, 0.95), sqrt(2), True. Returns its last token + 1, or i if
  * there is no value. */
 size_t stated_value(const struct tokens *tokens, size_t i, bool words, struct span *span, struct lineage_number *value);
-
-/* Whether a word is a verb of change: raise, lowering, set. */
-bool stated_verb_word(const char *word, size_t length);
