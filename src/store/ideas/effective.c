@@ -209,41 +209,32 @@ const struct lineage_setting *lineage_settings_get(const struct lineage_settings
     return &given->setting;
 }
 
-/* Without this macro uthash calls exit when memory runs out, which a library must not do. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
-struct place {
-    UT_hash_handle hh;
-    size_t item;
-    bool follows;           /* a parameter whose value the next trial on the way up may have had already */
-    struct place *next;     /* another such parameter */
-};
+/* ---- the settings in force for one trial ---- */
 
 struct finder {
     struct lineage_effective *out;
-    struct place *places; /* by knob */
-    struct place *following;
-    size_t capacity;
-    struct arena *arena;
+    struct lineage_ideas *ideas;
+    size_t *places; /* [ideas->knobs.n] the item of a knob + 1 */
+    bool *follows;  /* [out->n] a parameter whose value the next trial on the way up may have had already */
+    size_t capacity, follows_capacity;
 };
 
-/* Adds a setting unless a nearer trial or a more trusted source gave one for the knob. *place receives where it is. */
-static bool add(struct finder *f, const struct lineage_effective_setting *setting, struct place **place)
+/* Adds a setting unless a nearer trial or a more trusted source gave one for the knob. Returns its item, SIZE_MAX when out of
+ * memory. */
+static size_t add(struct finder *f, uint32_t name, struct lineage_effective_setting setting)
 {
     struct lineage_effective *out = f->out;
-    HASH_FIND_STR(f->places, setting->knob, *place);
-    if (*place)
-        return true;
-    if (!LIST_ROOM(out->items, out->n, f->capacity))
-        return false;
-    *place = arena_alloc(f->arena, 1, sizeof **place);
-    if (!*place)
-        return false;
-    (*place)->item = out->n;
-    out->items[out->n++] = *setting;
-    HASH_ADD_KEYPTR(hh, f->places, setting->knob, strlen(setting->knob), *place);
-    return (*place)->hh.tbl != NULL;
+    const struct knob_name *named = &f->ideas->named[name];
+    if (f->places[named->number])
+        return f->places[named->number] - 1;
+    if (!LIST_ROOM(out->items, out->n, f->capacity) || !LIST_ROOM(f->follows, out->n, f->follows_capacity))
+        return SIZE_MAX;
+    setting.name = f->ideas->names.entries[name].text;
+    setting.knob = named->knob;
+    f->follows[out->n] = false;
+    out->items[out->n] = setting;
+    f->places[named->number] = ++out->n;
+    return out->n - 1;
 }
 
 static const char *param_text(const struct lineage_param *param, struct arena *arena)
@@ -259,55 +250,40 @@ static bool same_param(const struct lineage_param *a, const struct lineage_effec
 }
 
 /* The parameters of a trial on the way up: new ones, and those that a trial below kept unchanged. */
-static bool add_params(struct finder *f, struct lineage_ideas *ideas, size_t trial)
+static bool add_params(struct finder *f, size_t trial)
 {
-    const struct idea_row *row = &ideas->rows[trial];
-    size_t before = f->out->n;
+    const struct idea_row *row = &f->ideas->rows[trial];
+    const size_t before = f->out->n;
     for (size_t i = 0; i < row->n_params; i++) {
-        const struct lineage_param param = row_param(ideas, row, i);
-        struct lineage_change change = {.name = param.name};
-        struct change_key key = {0};
-        struct place *place = NULL;
-        if (!row_name_knob(ideas, &change, &key, NULL, f->arena, false))
+        const struct lineage_param param = row_param(f->ideas, row, i);
+        const struct lineage_effective_setting setting = {.value = param_text(&param, f->out->memory),
+                                                          .number = {!param.text, param.value},
+                                                          .source = LINEAGE_CHANGE_DECLARED,
+                                                          .set_by = trial};
+        const size_t item = setting.value ? add(f, row->params[i].name, setting) : SIZE_MAX;
+        if (item == SIZE_MAX)
             return false;
-        struct lineage_effective_setting setting = {.name = change.name,
-                                                    .knob = change.knob,
-                                                    .value = param_text(&param, f->arena),
-                                                    .number = {!param.text, param.value},
-                                                    .source = LINEAGE_CHANGE_DECLARED,
-                                                    .set_by = trial};
-        if (!setting.value || !add(f, &setting, &place))
-            return false;
-        struct lineage_effective_setting *there = &f->out->items[place->item];
-        if (place->item >= before && !place->follows) {
-            place->follows = true;
-            place->next = f->following;
-            f->following = place;
-        } else if (place->follows && same_param(&param, there)) {
-            there->set_by = trial;
-        }
+        if (item >= before)
+            f->follows[item] = true;
+        else if (f->follows[item] && same_param(&param, &f->out->items[item]))
+            f->out->items[item].set_by = trial;
     }
     /* A trial without the parameter, or with another value, ends the run of equal values. */
-    for (struct place **at = &f->following; *at;)
-        if (f->out->items[(*at)->item].set_by == trial) {
-            at = &(*at)->next;
-        } else {
-            (*at)->follows = false;
-            *at = (*at)->next;
-        }
+    for (size_t i = 0; i < before; i++)
+        f->follows[i] = f->follows[i] && f->out->items[i].set_by == trial;
     return true;
 }
 
-static bool add_changes(struct finder *f, const struct lineage_ideas *ideas, size_t trial, bool in_words)
+static bool add_changes(struct finder *f, size_t trial, bool in_words)
 {
-    struct lineage_change c;
-    for (size_t i = 0; lineage_ideas_change_at(&c, ideas, trial, i); i++) {
-        struct place *place = NULL;
+    const struct idea_row *row = &f->ideas->rows[trial];
+    for (size_t i = 0; i < row->idea.n_changes; i++) {
+        const struct lineage_change c = change_of(f->ideas, &row->own[i]);
         if (in_words && c.source == LINEAGE_CHANGE_DECLARED)
             continue;
-        const struct lineage_effective_setting setting = {
-            .name = c.name, .knob = c.knob, .value = c.to, .number = c.to_value, .source = c.source, .set_by = trial};
-        if (!add(f, &setting, &place))
+        if (add(f, row->own[i].name,
+                (struct lineage_effective_setting){.value = c.to, .number = c.to_value, .source = c.source, .set_by = trial}) ==
+            SIZE_MAX)
             return false;
     }
     return true;
@@ -316,19 +292,24 @@ static bool add_changes(struct finder *f, const struct lineage_ideas *ideas, siz
 enum lineage_status lineage_effective_find(struct lineage_effective *settings, struct lineage_ideas *ideas, size_t trial,
                                            struct lineage_error *err)
 {
-    struct finder f = {.out = settings, .arena = calloc(1, sizeof *f.arena)};
-    *settings = (struct lineage_effective){.memory = f.arena};
-    bool ok = f.arena != NULL;
-    if (trial >= ideas->n || !ideas->settled) {
-        lineage_effective_release(settings);
+    struct finder f = {.out = settings, .ideas = ideas};
+    *settings = (struct lineage_effective){0};
+    if (trial >= ideas->n || !ideas->settled)
         return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
+    settings->memory = calloc(1, sizeof(struct arena));
+    bool ok = settings->memory != NULL;
+    size_t steps = 0;
+    for (size_t at = trial; ok && at != TRIAL_NONE && steps < LINEAGE_EFFECTIVE_CHAIN; at = ideas->rows[at].base, steps++)
+        for (size_t i = 0; ok && i < ideas->rows[at].n_params; i++)
+            ok = ideas_name_knob(ideas, ideas->rows[at].params[i].name);
+    f.places = calloc(ideas->knobs.n + 1, sizeof *f.places);
+    ok = ok && f.places;
+    for (size_t at = trial, i = 0; ok && i < steps; at = ideas->rows[at].base, i++) {
+        const bool in_words = i > 0 && !ideas->has_parents; /* parameters are inherited from parents alone */
+        ok = (in_words || add_params(&f, at)) && add_changes(&f, at, in_words);
     }
-    for (size_t at = trial, steps = 0; ok && at != TRIAL_NONE && steps < LINEAGE_EFFECTIVE_CHAIN; steps++) {
-        const bool in_words = steps > 0 && !ideas->has_parents; /* parameters are inherited from parents alone */
-        ok = (in_words || add_params(&f, ideas, at)) && add_changes(&f, ideas, at, in_words);
-        at = ideas->rows[at].base;
-    }
-    HASH_CLEAR(hh, f.places);
+    free(f.places);
+    free(f.follows);
     if (ok)
         return LINEAGE_OK;
     lineage_effective_release(settings);

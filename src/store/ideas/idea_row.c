@@ -90,20 +90,23 @@ bool row_read_query(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     return true;
 }
 
+bool ideas_name_knob(struct lineage_ideas *ideas, uint32_t name)
+{
+    struct knob_name *named = &ideas->named[name];
+    struct lineage_change change = {.name = ideas->names.entries[name].text};
+    if (named->knob)
+        return true;
+    if (!row_name_knob(ideas, &change, &named->key, &named->ruled, &ideas->scratch, true))
+        return false;
+    named->number = text_table_add(&ideas->knobs, change.knob, strlen(change.knob));
+    named->knob = named->number == TEXT_NONE ? NULL : ideas->knobs.entries[named->number].text;
+    return named->knob != NULL;
+}
+
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row)
 {
-    for (size_t i = 0; i < row->idea.n_changes; i++) {
-        struct knob_name *name = &ideas->named[row->own[i].name];
-        struct lineage_change change = {.name = ideas->names.entries[row->own[i].name].text};
-        if (name->known)
-            continue;
-        if (!row_name_knob(ideas, &change, &name->key, &name->ruled, &ideas->scratch, true))
-            return false;
-        name->number = text_table_add(&ideas->knobs, change.knob, strlen(change.knob));
-        if (name->number == TEXT_NONE)
-            return false;
-        name->knob = ideas->knobs.entries[name->number].text;
-        name->known = true;
-    }
-    return true;
+    bool ok = true;
+    for (size_t i = 0; ok && i < row->idea.n_changes; i++)
+        ok = ideas_name_knob(ideas, row->own[i].name);
+    return ok;
 }

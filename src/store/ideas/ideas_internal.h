@@ -23,14 +23,12 @@ struct change_key {
     uint64_t apart; /* two keys that share a bit and differ in their words are different knobs; see knob_words.c */
 };
 
-/* A name of settings, by its number in the names of the set. A name of parameters alone has no key. */
+/* A name of settings, by its number in the names of the set, once ideas_name_knob was called for it. */
 struct knob_name {
     struct change_key key; /* without `budget` */
-    const char *knob;      /* what lineage_change.knob of its changes is */
+    const char *knob;      /* what lineage_change.knob of its changes is; NULL: not filled in yet */
     const char *ruled;     /* see knob_rule_name */
     uint32_t number;       /* of the knob, in the knobs of the set */
-    bool used;             /* a change has it */
-    bool known;            /* knob, key and ruled are filled in */
 };
 
 /* A change of a trial, as numbers of a name and of values; see row_changes.c. */
@@ -220,7 +218,8 @@ const char *row_notes(const struct idea_row *row);
 /* Removes a change if a more trusted one gives the same knob the same value. Call it when all knobs are final. */
 void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* Fills in what the set knows about the names of the row's changes. New words enter the dictionary. */
+/* Fills in what the set knows about a name, and about the names of the row's changes. New words enter the dictionary. */
+bool ideas_name_knob(struct lineage_ideas *ideas, uint32_t name);
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row);
 
 /* Fills in the knob and the key of one change, of which the name is given. If `add` is true, new words enter the dictionary.

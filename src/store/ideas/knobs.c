@@ -1,41 +1,9 @@
-/*
- * knobs.c: the changes of all trials, grouped by the setting that they change.
- *
- * The trials go by once, in the order of the log. Sums, names and the value in force need the change before only, so a knob keeps
- * no more tries than are listed.
- */
+/* knobs.c: the changes of all trials, grouped by the setting that they change. */
 #include <lineage/knobs.h>
 
 #include <strings.h>
 
 #include "ideas_internal.h"
-
-#define NO_KNOB UINT32_MAX
-
-enum { NAMES_COUNTED = 256, SPARE = LINEAGE_IDEAS_CHANGES };
-
-/* A try that may be listed. */
-struct tried {
-    uint32_t trial;
-    uint16_t change; /* of the trial */
-    uint8_t direction;
-};
-
-/* What is known about a knob while the trials go by in the order of the log. Of its tries the newest are kept, and a few more,
- * because a trial is listed with all of its tries or not at all. */
-struct gathered {
-    struct lineage_knob knob;
-    struct tried *tries; /* the last n_tries of them, in a circle of `capacity` once that is `most` */
-    size_t n_tries, capacity, at;
-    uint32_t *names; /* of its first changes, at most NAMES_COUNTED */
-    size_t n_changes, names_capacity;
-    /* The last change: its trial, its new value and its source */
-    size_t trial;
-    uint32_t to;
-    uint8_t source;
-    uint32_t value; /* the value in force if knob.set_by is known */
-    uint32_t from;  /* the newest old value that is known, or TEXT_NONE */
-};
 
 struct knobs_memory {
     struct arena arena; /* of the tries and their changes */
@@ -43,14 +11,20 @@ struct knobs_memory {
     uint32_t n_names;
 };
 
+/* A change of a trial. */
+struct made {
+    uint32_t trial;
+    uint16_t change, direction;
+};
+
 struct gathering {
     const struct lineage_ideas *ideas;
     struct knobs_memory *memory;
-    struct gathered *items;
-    size_t n, capacity;
-    uint32_t *knob_of; /* [ideas->knobs.n] the item of a knob, or NO_KNOB */
-    bool *on_line;     /* [ideas->n] */
-    size_t most;       /* tries of a knob that are kept while the trials go by */
+    bool *on_line;      /* [ideas->n] */
+    struct made *made;  /* all changes by knob, those of a knob in the order of the log */
+    size_t *ends;       /* [ideas->knobs.n + 1] those of knob i end before ends[i] */
+    uint32_t *counts;   /* [ideas->names.n] how many changes of a knob have a name; all 0 between knobs */
+    size_t newest;
 };
 
 static int by_tries(const void *a, const void *b)
@@ -72,50 +46,6 @@ size_t lineage_knobs_line(size_t *line, size_t capacity, const struct lineage_id
     return n < capacity ? n : capacity;
 }
 
-/* Finds the item of a knob, or makes it. NULL when out of memory. */
-static struct gathered *knob_of(struct gathering *g, uint32_t name)
-{
-    const struct knob_name *named = &g->ideas->named[name];
-    if (g->knob_of[named->number] != NO_KNOB)
-        return &g->items[g->knob_of[named->number]];
-    if (!LIST_ROOM(g->items, g->n, g->capacity))
-        return NULL;
-    g->knob_of[named->number] = (uint32_t)g->n;
-    g->items[g->n] = (struct gathered){.knob = {.knob = named->knob, .set_by = SIZE_MAX}, .trial = SIZE_MAX, .from = TEXT_NONE};
-    return &g->items[g->n++];
-}
-
-static bool keep_name(struct gathered *k, uint32_t name)
-{
-    if (k->n_changes++ >= NAMES_COUNTED)
-        return true;
-    const size_t n = k->n_changes - 1;
-    if (!LIST_ROOM(k->names, n, k->names_capacity))
-        return false;
-    k->names[k->n_changes - 1] = name;
-    return true;
-}
-
-static bool keep_try(struct gathered *k, size_t most, struct tried try)
-{
-    if (k->n_tries == k->capacity && k->capacity < most) {
-        size_t capacity = k->capacity ? 2 * k->capacity : 4;
-        capacity = capacity < most ? capacity : most;
-        struct tried *tries = realloc(k->tries, capacity * sizeof *tries);
-        if (!tries)
-            return false;
-        k->tries = tries;
-        k->capacity = capacity;
-    }
-    if (k->n_tries < k->capacity) {
-        k->tries[k->n_tries++] = try;
-        return true;
-    }
-    k->tries[k->at] = try;
-    k->at = k->at + 1 < k->capacity ? k->at + 1 : 0;
-    return true;
-}
-
 static unsigned take_direction(struct lineage_knob *knob, const struct lineage_number from, const struct lineage_number to,
                                const struct lineage_idea *idea)
 {
@@ -133,54 +63,58 @@ static unsigned take_direction(struct lineage_knob *knob, const struct lineage_n
 /* The value in force is what the last trial on the line that set the knob gave it, else the value that the newest trial started
  * from. If that trial gave it several values, the last of the least trusted source and the more trusted ones right before it
  * compete, and the most trusted one wins: what was measured counts more than what was stated. */
-static void take_value(struct gathered *k, const struct gathering *g, size_t trial, const struct row_change *change)
+static void take_values(struct lineage_knob *knob, const struct gathering *g, const struct made *made, size_t n)
 {
-    if (value_text(g->ideas, change->from))
-        k->from = change->from;
-    if (!g->on_line[trial] || (k->trial == trial && k->source < change->source))
-        return;
-    k->value = change->to;
-    k->knob.set_by = trial;
-}
-
-static bool take_change(struct gathering *g, size_t trial, size_t i)
-{
-    const struct idea_row *row = &g->ideas->rows[trial];
-    const struct row_change *change = &row->own[i];
-    struct gathered *k = knob_of(g, change->name);
-    if (!k || !keep_name(k, change->name))
-        return false;
-    if (g->ideas->named[change->name].ruled)
-        k->knob.name = g->ideas->named[change->name].ruled;
-    take_value(k, g, trial, change);
-    /* If one trial both declares and states a change, the more trusted source comes first and counts. */
-    bool again = k->trial == trial && lineage_quantity_equal(value_text(g->ideas, change->to), value_text(g->ideas, k->to));
-    k->trial = trial;
-    k->to = change->to;
-    k->source = change->source;
-    if (again)
-        return true;
-    g->memory->tried[change->name] = true;
-    k->knob.n++;
-    unsigned direction =
-        take_direction(&k->knob, value_number(g->ideas, change->from), value_number(g->ideas, change->to), &row->idea);
-    return keep_try(k, g->most, (struct tried){(uint32_t)trial, (uint16_t)i, (uint8_t)direction});
-}
-
-/* Returns the name that most changes of the knob use; if several are equally frequent, the first one. */
-static const char *common_name(const struct lineage_ideas *ideas, const struct gathered *k)
-{
-    size_t most = 0, best = 0;
-    for (size_t i = 0; i < k->n_changes && k->n_changes <= NAMES_COUNTED; i++) {
-        size_t same = 0;
-        for (size_t j = 0; j < k->n_changes; j++)
-            same += k->names[i] == k->names[j];
-        if (same > most) {
-            most = same;
-            best = i;
-        }
+    const char *from = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct row_change *row = g->ideas->rows[made[i].trial].own, *c = &row[made[i].change];
+        const bool behind = i && made[i - 1].trial == made[i].trial && row[made[i - 1].change].source < c->source;
+        from = value_text(g->ideas, c->from) ? value_text(g->ideas, c->from) : from;
+        if (!g->on_line[made[i].trial] || behind)
+            continue;
+        knob->value = value_text(g->ideas, c->to);
+        knob->set_by = made[i].trial;
     }
-    return ideas->names.entries[k->names[best]].text;
+    knob->value = knob->set_by == SIZE_MAX ? from : knob->value;
+}
+
+/* The name that a rule gives the knob, else the one that most of its changes use; the first of equally frequent ones. */
+static void take_name(struct lineage_knob *knob, const struct gathering *g, const struct made *made, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        g->counts[g->ideas->rows[made[i].trial].own[made[i].change].name]++;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t name = g->ideas->rows[made[i].trial].own[made[i].change].name, count = g->counts[name];
+        g->counts[name] = 0;
+        if (g->ideas->named[name].ruled)
+            knob->name = g->ideas->named[name].ruled;
+        else if (count > most)
+            knob->name = g->ideas->names.entries[name].text;
+        most = g->ideas->named[name].ruled ? UINT32_MAX : count > most ? count : most;
+    }
+}
+
+/* Keeps the changes that are tries, and counts them. If one trial both declares and states a change, the more trusted source
+ * comes first and counts. */
+static void take_tries(struct lineage_knob *knob, const struct gathering *g, struct made *made, size_t n)
+{
+    size_t last = SIZE_MAX;
+    const char *to = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct idea_row *row = &g->ideas->rows[made[i].trial];
+        const struct row_change *c = &row->own[made[i].change];
+        const char *before = to;
+        const bool again = last == made[i].trial && lineage_quantity_equal(value_text(g->ideas, c->to), before);
+        to = value_text(g->ideas, c->to);
+        last = made[i].trial;
+        if (again)
+            continue;
+        g->memory->tried[c->name] = true;
+        made[knob->n] = made[i];
+        made[knob->n++].direction =
+            (uint16_t)take_direction(knob, value_number(g->ideas, c->from), value_number(g->ideas, c->to), &row->idea);
+    }
 }
 
 static int by_value(const void *a, const void *b)
@@ -195,99 +129,85 @@ static int by_value(const void *a, const void *b)
     return (x->change > y->change) - (x->change < y->change);
 }
 
-/* Lists the newest tries, each with its change. */
-static bool list_tries(struct lineage_knob *knob, const struct gathered *k, struct gathering *g, size_t newest)
+/* Lists the newest tries, each with its change; a trial is listed with all of its tries or not at all. */
+static bool list_tries(struct lineage_knob *knob, const struct gathering *g, const struct made *made)
 {
-    size_t n = k->n_tries, first = newest && n > newest ? n - newest : 0;
-    while (first && k->tries[(k->at + first - 1) % n].trial == k->tries[(k->at + first) % n].trial)
+    size_t first = g->newest && knob->n > g->newest ? knob->n - g->newest : 0;
+    while (first && made[first - 1].trial == made[first].trial)
         first--;
-    knob->n_tries = n - first;
+    knob->n_tries = knob->n - first;
     knob->tries = arena_alloc(&g->memory->arena, knob->n_tries, sizeof *knob->tries);
     struct lineage_change *changes = arena_alloc(&g->memory->arena, knob->n_tries, sizeof *changes);
     if (!knob->tries || !changes)
         return false;
     for (size_t i = 0; i < knob->n_tries; i++) {
-        const struct tried *try = &k->tries[(k->at + first + i) % n];
-        changes[i] = change_of(g->ideas, &g->ideas->rows[try->trial].own[try->change]);
-        knob->tries[i] = (struct lineage_knob_try){.trial = try->trial, .change = &changes[i], .direction = try->direction};
+        const struct made *m = &made[first + i];
+        changes[i] = change_of(g->ideas, &g->ideas->rows[m->trial].own[m->change]);
+        knob->tries[i] = (struct lineage_knob_try){.trial = m->trial, .change = &changes[i], .direction = m->direction};
     }
     qsort(knob->tries, knob->n_tries, sizeof *knob->tries, by_value);
     return true;
 }
 
-static bool finish_knob(struct lineage_knob *knob, struct gathered *k, struct gathering *g, size_t newest)
-{
-    *knob = k->knob;
-    knob->name = knob->name ? knob->name : common_name(g->ideas, k);
-    if (knob->set_by != SIZE_MAX)
-        knob->value = value_text(g->ideas, k->value);
-    else if (k->from != TEXT_NONE)
-        knob->value = value_text(g->ideas, k->from);
-    bool ok = list_tries(knob, k, g, newest);
-    free(k->tries);
-    free(k->names);
-    k->tries = NULL;
-    k->names = NULL;
-    return ok;
-}
-
+/* Marks the trials of the best trial's line, and orders all changes by their knobs. */
 static bool gather(struct gathering *g, size_t best)
 {
-    const size_t count = g->ideas->n;
-    size_t *line = calloc(count + 1, sizeof *line);
-    bool ok = line != NULL;
-    if (ok)
-        for (size_t i = lineage_knobs_line(line, count, g->ideas, best); i-- > 0;)
-            g->on_line[line[i]] = true;
+    const struct lineage_ideas *ideas = g->ideas;
+    size_t n = 0, *line = calloc(ideas->n + 1, sizeof *line);
+    for (size_t i = line ? lineage_knobs_line(line, ideas->n, ideas, best) : 0; i-- > 0;)
+        g->on_line[line[i]] = true;
     free(line);
-    for (size_t i = 0; ok && i < count; i++)
-        for (size_t k = 0; ok && k < g->ideas->rows[i].idea.n_changes; k++)
-            ok = take_change(g, i, k);
-    return ok;
-}
-
-static bool begin(struct gathering *g, const struct lineage_ideas *ideas, size_t newest)
-{
-    const size_t n_names = ideas->names.n, n_knobs = ideas->knobs.n;
-    *g = (struct gathering){.ideas = ideas,
-                            .memory = calloc(1, sizeof *g->memory),
-                            .knob_of = malloc((n_knobs + 1) * sizeof *g->knob_of),
-                            .on_line = calloc(ideas->n + 1, sizeof *g->on_line),
-                            .most = newest && newest < SIZE_MAX - SPARE ? newest + SPARE : SIZE_MAX};
-    if (!g->memory || !g->knob_of || !g->on_line)
-        return false;
-    memset(g->knob_of, 0xff, n_knobs * sizeof *g->knob_of); /* NO_KNOB */
-    g->memory->n_names = (uint32_t)n_names;
-    g->memory->tried = calloc(n_names + 1, sizeof *g->memory->tried);
-    return g->memory->tried != NULL;
+    for (size_t i = 0; i < ideas->n; i++) {
+        n += ideas->rows[i].idea.n_changes;
+        for (size_t k = 0; k < ideas->rows[i].idea.n_changes; k++)
+            g->ends[ideas->named[ideas->rows[i].own[k].name].number + 1]++;
+    }
+    for (size_t i = 0; i < ideas->knobs.n; i++)
+        g->ends[i + 1] += g->ends[i];
+    g->made = calloc(n + 1, sizeof *g->made);
+    for (size_t i = 0; g->made && i < ideas->n; i++)
+        for (size_t k = 0; k < ideas->rows[i].idea.n_changes; k++)
+            g->made[g->ends[ideas->named[ideas->rows[i].own[k].name].number]++] = (struct made){(uint32_t)i, (uint16_t)k, 0};
+    return line && g->made;
 }
 
 enum lineage_status lineage_knobs_find(struct lineage_knobs *knobs, const struct lineage_ideas *ideas, size_t best, size_t newest,
                                        struct lineage_error *err)
 {
-    struct gathering g;
+    struct gathering g = {.ideas = ideas, .newest = newest};
     *knobs = (struct lineage_knobs){0};
     if (!ideas->settled)
         return store_fail(err, LINEAGE_EINVAL, "knobs are found in a settled set of ideas");
-    bool ok = begin(&g, ideas, newest) && gather(&g, best);
-    *knobs = (struct lineage_knobs){.memory = g.memory};
-    knobs->items = ok ? calloc(g.n + 1, sizeof *knobs->items) : NULL;
-    ok = knobs->items != NULL;
-    for (size_t i = 0; i < g.n; i++) {
-        if (ok) {
-            ok = finish_knob(&knobs->items[i], &g.items[i], &g, newest);
-        } else {
-            free(g.items[i].tries);
-            free(g.items[i].names);
-        }
+    knobs->memory = g.memory = calloc(1, sizeof *g.memory);
+    knobs->items = calloc(ideas->knobs.n + 1, sizeof *knobs->items);
+    g.on_line = calloc(ideas->n + 1, sizeof *g.on_line);
+    g.ends = calloc(ideas->knobs.n + 2, sizeof *g.ends);
+    g.counts = calloc(ideas->names.n + 1, sizeof *g.counts);
+    bool ok = g.memory && knobs->items && g.on_line && g.ends && g.counts;
+    if (ok) {
+        g.memory->n_names = ideas->names.n;
+        g.memory->tried = calloc(ideas->names.n + 1, sizeof *g.memory->tried);
+        ok = g.memory->tried && gather(&g, best);
     }
-    if (ok && g.n) {
-        qsort(knobs->items, g.n, sizeof *knobs->items, by_tries);
-        knobs->n = g.n;
+    for (size_t i = 0, from = 0; ok && i < ideas->knobs.n; from = g.ends[i++]) {
+        struct lineage_knob *knob = &knobs->items[knobs->n];
+        struct made *made = g.made + from;
+        const size_t n = g.ends[i] - from;
+        if (!n) /* a name of parameters alone, or of changes that others repeat */
+            continue;
+        *knob = (struct lineage_knob){.knob = ideas->knobs.entries[i].text, .set_by = SIZE_MAX};
+        take_values(knob, &g, made, n);
+        take_name(knob, &g, made, n);
+        take_tries(knob, &g, made, n);
+        ok = list_tries(knob, &g, made);
+        knobs->n++;
     }
-    free(g.items);
-    free(g.knob_of);
+    if (ok && knobs->n)
+        qsort(knobs->items, knobs->n, sizeof *knobs->items, by_tries);
     free(g.on_line);
+    free(g.ends);
+    free(g.counts);
+    free(g.made);
     if (ok)
         return LINEAGE_OK;
     lineage_knobs_release(knobs);

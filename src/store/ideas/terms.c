@@ -18,7 +18,7 @@
 static const float TEXT_WEIGHT = 1, HEAD_WEIGHT = 1, PART_WEIGHT = 0.4f, NOTES_WEIGHT = 0.15f, KNOB_WEIGHT = 1.5f,
                    SETTING_WEIGHT = 2, CITES_WEIGHT = 1;
 
-/* NOTES_TOKENS: so much of the notes is compared. TITLE_WORDS: the title is the first words of the headline. */
+/* NOTES_TOKENS of the notes are compared. The title of a text are the first TITLE_WORDS of its headline. */
 enum { NOTES_TOKENS = 160, TITLE_WORDS = 6, LONGEST_IDENTIFIER = 64, LONG_WORD = 4 };
 
 bool row_is_weak(const char *word, size_t length)
