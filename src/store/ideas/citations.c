@@ -2,6 +2,7 @@
 #include "idea_tokens.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define BEFORE_ID " exp exps experiment experiments trial trials retry rerun resubmit "
 
@@ -48,7 +49,7 @@ static bool prefixed(const struct visitor *v, size_t i)
 {
     const char *text = v->t->text + v->t->items[i].at;
     size_t length = v->t->items[i].length, at = 3, end;
-    if (length < 4 || (text[0] | 0x20) != 'e' || (text[1] | 0x20) != 'x' || (text[2] | 0x20) != 'p')
+    if (length < 4 || strncasecmp(text, "exp", 3) != 0)
         return false;
     if (text[at] == 's')
         at++;

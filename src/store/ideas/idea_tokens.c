@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <utf8proc.h>
 
 #include <lineage/text.h>
@@ -396,14 +397,8 @@ bool tokens_read(struct tokens *tokens, const char *text, size_t length)
 
 bool token_is(const struct tokens *tokens, size_t i, const char *text)
 {
-    if (!token_is_kind(tokens, i, TOKEN_WORD) || tokens->items[i].length != strlen(text))
-        return false;
-    for (size_t k = 0; text[k]; k++) {
-        char c = tokens->text[tokens->items[i].at + k];
-        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != text[k])
-            return false;
-    }
-    return true;
+    return token_is_kind(tokens, i, TOKEN_WORD) && tokens->items[i].length == strlen(text) &&
+           strncasecmp(tokens->text + tokens->items[i].at, text, tokens->items[i].length) == 0;
 }
 
 bool text_in(const char *word, size_t length, const char *list)

@@ -56,16 +56,8 @@ static uint32_t row_of(const struct lineage_ideas *ideas, const char *id, size_t
 static const char *place(struct lineage_ideas *ideas, const char *id, size_t row)
 {
     uint32_t number = text_table_add(&ideas->ids, id, strlen(id));
-    if (number == TEXT_NONE)
+    if (number == TEXT_NONE || !LIST_ROOM(ideas->id_rows, number, ideas->ids_capacity))
         return NULL;
-    if (number >= ideas->ids_capacity) {
-        uint32_t capacity = ideas->ids_capacity ? 2 * ideas->ids_capacity : 256;
-        uint32_t *rows = realloc(ideas->id_rows, capacity * sizeof *rows);
-        if (!rows)
-            return NULL;
-        ideas->id_rows = rows;
-        ideas->ids_capacity = capacity;
-    }
     ideas->id_rows[number] = (uint32_t)row;
     return ideas->ids.entries[number].text;
 }

@@ -123,11 +123,11 @@ struct lineage_ideas {
     struct arena arena;
     struct text_table names; /* of settings */
     struct knob_name *named; /* [names_capacity] by number in names */
-    uint32_t names_capacity;
+    size_t names_capacity;
     struct text_table values; /* see row_changes.c */
     struct text_table ids; /* ids without exp_ */
     uint32_t *id_rows; /* [ids_capacity] by number in ids: the last trial that has the id */
-    uint32_t ids_capacity;
+    size_t ids_capacity;
     struct text_table shared; /* specialists, mentioned trials, and parents that the log does not have */
     struct buf packing; /* scratch memory of lineage_ideas_add */
     struct arena scratch; /* of the reading that is made */

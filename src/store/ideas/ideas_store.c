@@ -7,9 +7,8 @@
  *   stated     its hypothesis (stated.c)
  * lineage_ideas_settle then orders them by trust and gives all names of one knob the same `knob`.
  */
+#define _GNU_SOURCE /* strcasestr */
 #include "ideas_internal.h"
-
-#include <ctype.h>
 
 #include <lineage/query.h>
 
@@ -289,20 +288,6 @@ enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct l
  * Appends and other questions do not update these tables, and a user's SELECT must not see stale ones.
  */
 
-/* Whether the text contains the word, which is in lower case; the text's case does not matter. */
-static bool mentions(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-    for (; *text; text++) {
-        size_t i = 0;
-        while (i < length && tolower((unsigned char)text[i]) == word[i])
-            i++;
-        if (i == length)
-            return true;
-    }
-    return false;
-}
-
 /* Reads the texts that no question has needed so far. */
 static enum lineage_status read_all(struct lineage_store *store, struct lineage_error *err)
 {
@@ -330,7 +315,7 @@ enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *s
                                       void *context, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading"))
+    if (strcasestr(statement, "change") || strcasestr(statement, "citation") || strcasestr(statement, "reading"))
         status = read_all(store, err);
     return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
 }

@@ -16,8 +16,6 @@ static const struct {
 /* Words that say nothing about which knob is meant. */
 #define EMPTY_WORDS " the a an of for to in on at and or by with its per new old our this that from value values "
 
-enum { LONGEST_EMPTY_WORD = 6 };
-
 static bool is_lower(uint32_t c)
 {
     return c >= 'a' && c <= 'z';
@@ -58,7 +56,6 @@ static void append(struct splitter *s, const char *text, size_t length)
 static void finish_word(struct splitter *s)
 {
     struct knob_words *words = s->words;
-    char padded[LONGEST_EMPTY_WORD + 3];
     size_t length = s->length;
     bool digits = length > 0;
     s->length = 0;
@@ -69,15 +66,8 @@ static void finish_word(struct splitter *s)
         return;
     }
     length = singular(s->word, length);
-    if (length == 0 || words->n == KNOB_WORDS)
+    if (length == 0 || words->n == KNOB_WORDS || text_in(s->word, length, EMPTY_WORDS))
         return;
-    if (length <= LONGEST_EMPTY_WORD) {
-        padded[0] = ' ';
-        memcpy(padded + 1, s->word, length);
-        memcpy(padded + 1 + length, " ", 2);
-        if (strstr(EMPTY_WORDS, padded))
-            return;
-    }
     memcpy(words->words[words->n], s->word, length);
     words->words[words->n++][length] = '\0';
 }

@@ -1,9 +1,11 @@
 /* quantity.c: numbers as people write them, and their units. */
 #include <lineage/ideas.h>
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "idea_tokens.h"
 #include "stated.h"
@@ -22,23 +24,10 @@ static const struct unit {
     {"tb", 'b', 0x1p40},  {"tib", 'b', 0x1p40},
 };
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-static bool same_letters(const char *a, const char *b, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (lower(a[i]) != lower(b[i]))
-            return false;
-    return true;
-}
-
 static const struct unit *known(const char *text, size_t length)
 {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i].name) == length && same_letters(text, units[i].name, length))
+        if (strlen(units[i].name) == length && strncasecmp(text, units[i].name, length) == 0)
             return &units[i];
     return NULL;
 }
@@ -52,7 +41,7 @@ bool unit_at(const struct tokens *t, size_t i)
     if (!t->items[i].glued)
         return length > 1 && known(text, length);
     for (size_t k = 0; k < length; k++)
-        if (!((text[k] & 0x80) || (lower(text[k]) >= 'a' && lower(text[k]) <= 'z')))
+        if (!((text[k] & 0x80) || isalpha((unsigned char)text[k])))
             return false;
     return true;
 }
@@ -67,7 +56,7 @@ bool units_agree(double *ratio, const char *a, size_t a_length, const char *b, s
         return true;
     }
     /* "3 ep" and "3 epochs" */
-    return !shorter || (!(x && y) && same_letters(a, b, shorter));
+    return !shorter || (!(x && y) && strncasecmp(a, b, shorter) == 0);
 }
 
 /* Reads a whole text as one value. *unit receives the word behind the number, with length 0 if there is none. */
@@ -105,22 +94,15 @@ static bool is_near(double a, double b, double slack)
     return fabs(a - b) <= fmax(1e-6 * fmax(fabs(a), fabs(b)), slack);
 }
 
-static bool next_letter(const char **text, char *c)
+/* The next letter, digit or dot in lower case; 0 at the end. */
+static int next_letter(const char **text)
 {
-    for (; **text; (*text)++) {
-        char at = **text;
-        if ((at >= 'a' && at <= 'z') || (at >= '0' && at <= '9') || at == '.' || (at & 0x80)) {
-            *c = at;
-            (*text)++;
-            return true;
-        }
-        if (at >= 'A' && at <= 'Z') {
-            *c = (char)(at | 0x20);
-            (*text)++;
-            return true;
-        }
+    while (**text) {
+        const unsigned char at = (unsigned char)*(*text)++;
+        if (at & 0x80 || isalnum(at) || at == '.')
+            return at & 0x80 ? at : tolower(at);
     }
-    return false;
+    return 0;
 }
 
 bool lineage_quantity_equal(const char *a, const char *b)
@@ -137,11 +119,10 @@ bool lineage_quantity_equal(const char *a, const char *b)
                (is_near(x.value * ratio, y.value, slack) || (x.other != 0 && is_near(x.other * ratio, y.value, slack)) ||
                 (y.other != 0 && is_near(x.value * ratio, y.other, slack)));
     }
-    for (char c, d;;) {
-        bool more = next_letter(&a, &c);
-        if (more != next_letter(&b, &d))
-            return false;
-        if (!more || c != d)
-            return !more;
-    }
+    int c, d;
+    do {
+        c = next_letter(&a);
+        d = next_letter(&b);
+    } while (c && c == d);
+    return c == d;
 }

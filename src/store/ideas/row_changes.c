@@ -17,16 +17,12 @@ enum { HAS_NUMBER = 1, HAS_TEXT = 2, IS_PARAM = 4, NUMBER = 1 + sizeof(double), 
 
 uint32_t ideas_name(struct lineage_ideas *ideas, const char *name)
 {
-    uint32_t number = text_table_add(&ideas->names, name, strlen(name));
-    if (number == TEXT_NONE || number < ideas->names_capacity)
-        return number;
-    uint32_t capacity = ideas->names_capacity ? ideas->names_capacity + ideas->names_capacity / 2 : 64;
-    struct knob_name *named = realloc(ideas->named, capacity * sizeof *named);
-    if (!named)
+    const uint32_t before = ideas->names.n;
+    if (!LIST_ROOM(ideas->named, before, ideas->names_capacity))
         return TEXT_NONE;
-    memset(named + ideas->names_capacity, 0, (capacity - ideas->names_capacity) * sizeof *named);
-    ideas->named = named;
-    ideas->names_capacity = capacity;
+    const uint32_t number = text_table_add(&ideas->names, name, strlen(name));
+    if (number != TEXT_NONE && number == before)
+        ideas->named[number] = (struct knob_name){0};
     return number;
 }
 

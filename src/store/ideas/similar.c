@@ -199,23 +199,19 @@ static double similar_verdict(const struct similar_pair *pair)
 
 enum { PAIRS_MAX = 48, LIMIT_DEFAULT = 10 };
 
-/* The place of the first of postings[from..to) whose row is `row` or a later one; `to` if there is none. */
-static size_t first_from(const struct posting *postings, size_t from, size_t to, size_t row)
+/* Adds what a term of the query says about a row, and lists the row. */
+static void score_row(struct lineage_ideas *ideas, const struct posting *p, double weight, size_t *n)
 {
-    while (from < to) {
-        const size_t middle = from + (to - from) / 2;
-        if (postings[middle].row < row)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    if (ideas->scores[p->row] == 0)
+        ideas->found[(*n)++] = p->row;
+    ideas->scores[p->row] += weight * (double)p->value;
 }
 
-/* Scores all rows that share a term with the query, in ideas->scores, and lists them in ideas->found. Returns their number. *itself
- * becomes the score of the query against itself. */
+/* Scores the rows before `before`, and running ones, that share a term with the query, in ideas->scores, and lists them in
+ * ideas->found. Returns their number. *itself becomes the score of the query against itself. */
 static size_t score_rows(double *itself, struct lineage_ideas *ideas, const struct idea_row *query, size_t before, size_t self)
 {
+    const size_t running = ideas->first_running < before ? before : ideas->first_running;
     size_t n = 0;
     *itself = 0;
     for (size_t i = 0; i < query->search->n_terms; i++) {
@@ -224,19 +220,14 @@ static size_t score_rows(double *itself, struct lineage_ideas *ideas, const stru
         *itself += weight * term_saturated((double)term->weight, query->search->length, ideas->mean_length);
         if (term->number >= ideas->n_terms)
             continue;
-        const size_t end = ideas->postings_of[term->number + 1];
-        for (size_t k = ideas->postings_of[term->number]; k < end; k++) {
-            const struct posting p = ideas->postings[k];
-            if (p.row >= before && p.row < ideas->first_running) {
-                k = first_from(ideas->postings, k, end, ideas->first_running) - 1;
-                continue;
-            }
-            if (p.row == self || (p.row >= before && !ideas->rows[p.row].idea.running))
-                continue;
-            if (ideas->scores[p.row] == 0)
-                ideas->found[n++] = p.row;
-            ideas->scores[p.row] += weight * (double)p.value;
-        }
+        const struct posting *p = ideas->postings + ideas->postings_of[term->number],
+                             *end = ideas->postings + ideas->postings_of[term->number + 1];
+        for (; p < end && p->row < before; p++)
+            if (p->row != self)
+                score_row(ideas, p, weight, &n);
+        for (; p < end && end[-1].row >= running; end--)
+            if (end[-1].row != self && ideas->rows[end[-1].row].idea.running)
+                score_row(ideas, &end[-1], weight, &n);
     }
     return n;
 }
@@ -254,17 +245,17 @@ static size_t take_best(struct similar_pair *pairs, size_t max, struct lineage_i
 {
     size_t n = 0;
     for (size_t i = 0; i < n_found; i++) {
-        uint32_t row = ideas->found[i];
-        double score = ideas->scores[row];
+        const size_t row = ideas->found[i];
+        const double score = ideas->scores[row];
         ideas->scores[row] = 0;
         if (n == max && score <= pairs[n - 1].bm25)
             continue;
+        const struct similar_pair pair = {.row = row, .bm25 = score};
         size_t at = n < max ? n++ : n - 1;
-        for (; at > 0 && pairs[at - 1].bm25 < score; at--)
+        for (; at > 0 && by_score(&pair, &pairs[at - 1]) < 0; at--)
             pairs[at] = pairs[at - 1];
-        pairs[at] = (struct similar_pair){.row = row, .bm25 = score};
+        pairs[at] = pair;
     }
-    qsort(pairs, n, sizeof *pairs, by_score);
     return n;
 }
 

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     LOOK_BACK = 24, /* number of tokens before a candidate that are examined */
@@ -61,10 +62,8 @@ static bool same_clause(const struct tokens *t, size_t a, size_t b)
 bool stated_is_citation(const struct tokens *t, size_t i)
 {
     const struct token *token = &t->items[i];
-    if (token->kind == TOKEN_WORD && token->length > 4) {
-        const char *text = t->text + token->at;
-        return (text[0] | 0x20) == 'e' && (text[1] | 0x20) == 'x' && (text[2] | 0x20) == 'p' && token_has_digit(t, i);
-    }
+    if (token->kind == TOKEN_WORD && token->length > 4)
+        return strncasecmp(t->text + token->at, "exp", 3) == 0 && token_has_digit(t, i);
     return token->kind == TOKEN_MARK && token->mark == '#' && token_is_kind(t, i + 1, TOKEN_NUMBER);
 }
 

@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-enum { FIRST_SLOTS = 64, FIRST_ENTRIES = 32 };
+enum { FIRST_SLOTS = 64 };
 
 /* The slot that holds the text, or the empty one where it belongs. At least a quarter of the slots is empty. */
 static uint32_t slot_of(const struct text_table *table, const char *text, size_t length, uint32_t hash)
@@ -49,24 +49,13 @@ static bool grow_slots(struct text_table *table)
     return true;
 }
 
-static bool grow_entries(struct text_table *table)
-{
-    uint32_t capacity = table->capacity ? table->capacity + table->capacity / 2 : FIRST_ENTRIES;
-    struct text_entry *entries = capacity > table->capacity ? realloc(table->entries, capacity * sizeof *entries) : NULL;
-    if (!entries)
-        return false;
-    table->entries = entries;
-    table->capacity = capacity;
-    return true;
-}
-
 uint32_t text_table_add(struct text_table *table, const char *text, size_t length)
 {
     const uint32_t hash = hash_of(text, length);
     uint32_t at = table->n_slots ? slot_of(table, text, length, hash) : 0;
     if (table->n_slots && table->slots[at])
         return table->slots[at] - 1;
-    if (length > UINT32_MAX - 1 || (table->n == table->capacity && !grow_entries(table)))
+    if (length > UINT32_MAX - 1 || !LIST_ROOM(table->entries, table->n, table->capacity))
         return TEXT_NONE;
     if (table->n >= table->n_slots / 4 * 3) {
         if (!grow_slots(table))

@@ -22,7 +22,8 @@ struct text_entry {
 /* A zeroed table is empty and ready. Numbers begin with 0 and have no gaps. */
 struct text_table {
     struct text_entry *entries; /* [n] by number */
-    uint32_t n, capacity;
+    uint32_t n;
+    size_t capacity;
     uint32_t *slots; /* [n_slots] a number + 1, or 0 */
     uint32_t n_slots;
     struct arena arena;
