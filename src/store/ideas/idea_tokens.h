@@ -58,6 +58,10 @@ static inline bool token_is_mark(const struct tokens *tokens, size_t i, char mar
 {
     return i < tokens->n && tokens->items[i].kind == TOKEN_MARK && tokens->items[i].mark == mark;
 }
+static inline bool same_clause(const struct tokens *tokens, size_t a, size_t b)
+{
+    return tokens->items[a].clause == tokens->items[b].clause;
+}
 static inline bool token_is_kind(const struct tokens *tokens, size_t i, enum token_kind kind)
 {
     return i < tokens->n && tokens->items[i].kind == kind;

@@ -231,17 +231,6 @@ static void reverse(struct lineage_novelty_claim *items, size_t n)
     }
 }
 
-/* From the newest trial first to the order of the log; the claims of one trial stay in theirs. */
-static void into_order(struct lineage_novelty_claim *items, size_t n)
-{
-    reverse(items, n);
-    for (size_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && items[end].trial == items[i].trial;)
-            end++;
-        reverse(items + i, end - i);
-    }
-}
-
 enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, struct lineage_ideas *ideas, size_t newest,
                                          struct lineage_error *err)
 {
@@ -250,10 +239,14 @@ enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, stru
         .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
     bool ok = claims.arena && claims.pairs && ideas->settled;
     size_t left = ideas->n;
-    for (; ok && left && (!newest || claims.n < newest); left--)
-        ok = read_claims(&claims, left - 1, &ideas->rows[left - 1], left - 1, left - 1);
+    while (ok && left && (!newest || claims.n < newest)) {
+        const size_t before = claims.n;
+        left--;
+        ok = read_claims(&claims, left, &ideas->rows[left], left, left);
+        reverse(claims.items + before, claims.n - before);
+    }
+    reverse(claims.items, claims.n); /* from the newest trial first to the order of the log */
     list->unread = left;
-    into_order(claims.items, claims.n);
     return finish(list, &claims, ok, err);
 }
 

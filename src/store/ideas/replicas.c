@@ -201,16 +201,24 @@ static bool look(struct bucket **bucket, struct bucket **table, struct arena *ar
     return (*bucket)->hh.tbl != NULL;
 }
 
-/* How many terms the hypothesis of a has, and *shared, how many of them that of b has too. */
-static size_t count_terms(size_t *shared, const struct idea_row *a, const struct idea_row *b)
+/* How many terms the hypothesis of b has, *all, how many both have together, and *shared, how many in common. */
+static size_t count_terms(size_t *shared, size_t *all, const struct idea_row *a, const struct idea_row *b)
 {
+    const struct term *x = a->search->terms, *end = x + a->search->n_terms;
     size_t n = 0;
-    *shared = 0;
-    for (size_t i = 0; i < a->search->n_terms; i++)
-        if (a->search->terms[i].where & IN_TEXT) {
-            n++;
-            *shared += row_has_term(b, a->search->terms[i].number, IN_TEXT);
-        }
+    *shared = *all = 0;
+    for (size_t i = 0; i < b->search->n_terms; i++) {
+        const struct term *y = &b->search->terms[i];
+        if (!(y->where & IN_TEXT))
+            continue;
+        for (; x < end && x->number < y->number; x++)
+            *all += x->where & IN_TEXT;
+        *shared += x < end && x->number == y->number && x->where & IN_TEXT;
+        n++;
+    }
+    for (; x < end; x++)
+        *all += x->where & IN_TEXT;
+    *all += n - *shared;
     return n;
 }
 
@@ -220,7 +228,7 @@ static bool same_text(const struct finder *f, size_t earlier, size_t later)
     const struct idea_row *a = &f->ideas->rows[earlier], *b = &f->ideas->rows[later];
     if (strcmp(a->idea.hypothesis, b->idea.hypothesis) == 0)
         return f->states[later].has_own || *a->idea.hypothesis;
-    size_t shared, n = count_terms(&shared, b, a), all = n + count_terms(&shared, a, b) - shared;
+    size_t shared, all, n = count_terms(&shared, &all, a, b);
     /* Few words tell settings apart, but not techniques. */
     if (shared >= (f->states[later].has_own ? 1 : FEWEST_WORDS) && (double)shared >= ALIKE * (double)all)
         return true;

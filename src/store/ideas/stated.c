@@ -7,11 +7,9 @@
 enum {
     VALUE_TOKENS = 20, /* of a tuple */
     BRACKET_TOKENS = 16, /* longest bracket, in tokens, that is skipped in search of a name */
-    NAME_WORDS = 5,
-    LOOK_BACK = 24 /* number of tokens before a candidate that are examined */
+    NAME_WORDS = 5
 };
 
-#define COMPARED_WORDS " vs versus than like instead over unlike not from was "
 #define SKIPPED_WORDS                                                                                                            \
     " from of to at by is as be up down only fixed only just about approximately value further again slightly even "             \
     "halved doubled tripled reduced raised lowered increased decreased extended shortened dropped cut bumped changed set "
@@ -20,11 +18,6 @@ static struct span span_of(const struct tokens *t, size_t first, size_t end)
 {
     const struct token *last = &t->items[end - 1];
     return (struct span){t->items[first].at, last->at + last->length - t->items[first].at};
-}
-
-static bool same_clause(const struct tokens *t, size_t a, size_t b)
-{
-    return t->items[a].clause == t->items[b].clause;
 }
 
 static bool has_byte(const struct tokens *t, size_t i, char c)

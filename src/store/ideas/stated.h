@@ -100,6 +100,10 @@ void stated_look_ahead(struct stated *list, size_t n, const struct tokens *token
 /* The weighted sum of the features. */
 double stated_score(const struct stated *candidate);
 
+enum { LOOK_BACK = 24 }; /* number of tokens before a candidate that are examined */
+
+#define COMPARED_WORDS " vs versus than like instead over unlike not from was "
+
 /* General English words that both the finder and the features look for. */
 bool stated_is_verb(const struct tokens *tokens, size_t i); /* a verb of change: "raise", "lowering" */
 bool stated_is_stop(const struct tokens *tokens, size_t i); /* a word that no name contains: "the", "from" */

@@ -11,10 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum {
-    LOOK_BACK = 24, /* number of tokens before a candidate that are examined */
-    EARLIER = 16    /* number of earlier candidates that are compared with it */
-};
+enum { EARLIER = 16 }; /* number of earlier candidates that are compared with it */
 
 #define CHANGE_VERBS                                                                                                             \
     " raise raising raised lower lowering lowered reduce reducing reduced increase increasing increased decrease "               \
@@ -34,7 +31,6 @@ enum {
     " because since as so which where giving motivated enabling whereas although though while hence thus given "                 \
     "means meaning implying following analogous why that matching matches causing caused yielding yields saving "                \
     "saves compared "
-#define COMPARED_WORDS " vs versus than like instead over unlike not from was "
 #define STOP_WORDS                                                                                                               \
     " the a an its their our this that these those to and or with by for in on of from at as is are be was were "                \
     "into onto but than then via when while if so each every all any both only just per up down now still it we i "              \
@@ -52,11 +48,6 @@ bool stated_is_verb(const struct tokens *t, size_t i)
 bool stated_is_stop(const struct tokens *t, size_t i)
 {
     return token_in(t, i, STOP_WORDS);
-}
-
-static bool same_clause(const struct tokens *t, size_t a, size_t b)
-{
-    return t->items[a].clause == t->items[b].clause;
 }
 
 bool stated_is_citation(const struct tokens *t, size_t i)

@@ -286,13 +286,16 @@ bool row_has_term(const struct idea_row *row, uint32_t number, unsigned where)
 double term_share(const struct lineage_ideas *ideas, const struct idea_row *a, unsigned where_a, const struct idea_row *b,
                   unsigned where_b)
 {
+    const struct term *x = a->search->terms, *y = b->search->terms, *end = y + b->search->n_terms;
     double sum = 0, shared = 0;
     for (size_t i = 0; i < a->search->n_terms; i++) {
-        const struct term *term = &a->search->terms[i];
-        double weight = term->where & where_a ? term_idf(ideas, term->number) : 0;
+        while (y < end && y->number < x[i].number)
+            y++;
+        if (!(x[i].where & where_a))
+            continue;
+        const double weight = term_idf(ideas, x[i].number);
         sum += weight;
-        if (weight > 0 && row_has_term(b, term->number, where_b))
-            shared += weight;
+        shared += y < end && y->number == x[i].number && y->where & where_b ? weight : 0;
     }
     return sum > 0 ? shared / sum : 0;
 }
