@@ -10,9 +10,9 @@
  * not change the set, but they share scratch memory, so a set must not be used by two threads at once.
  *
  * Cost: loading reads each text once and keeps what it found in lineage.db; after that it takes about 0.02 s for 1,000
- * trials, and 0.05 s if nothing can be kept. A trial takes about 250 bytes and its texts, and less than 20 bytes for each change
- * and each word; names and values are kept once for all trials. The first question that compares words makes an index of the
- * set, which takes about as much again as the words. A question about one trial takes time in proportion to the trials that share
+ * trials, and 0.05 s if nothing can be kept. A trial takes about 250 bytes and its texts, and less than 20 bytes for each change;
+ * names and values are kept once for all trials. The first question that compares words reads the texts again and makes an index of
+ * the set, which takes about 20 bytes for each word of a trial. A question about one trial takes time in proportion to the trials that share
  * words with it. Limits per trial, so that hostile texts stay cheap: the first LINEAGE_IDEAS_TEXT bytes of the hypothesis
  * and of the notes are read, and at most LINEAGE_IDEAS_CHANGES changes and LINEAGE_IDEAS_CITES citations are kept. Any
  * bytes are accepted; invalid UTF-8 separates words.

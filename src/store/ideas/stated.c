@@ -114,9 +114,6 @@ static size_t value_before(const struct tokens *t, size_t i, bool words, struct 
             open--;
         first = open;
     }
-    if (first >= 2 && t->items[first].kind == TOKEN_WORD && t->items[first - 1].kind == TOKEN_MARK &&
-        strchr("*x", t->items[first - 1].mark) && t->items[first - 2].kind == TOKEN_NUMBER)
-        first -= 2;
     size_t end = stated_value(t, first, words, span, value);
     return end > first ? first : i;
 }
@@ -189,12 +186,6 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
             before--;
         if (token_is_mark(t, before, '(') || token_is_mark(t, before, '[')) {
             words_before(t, before, true, &p_first, &p_end);
-            if (p_first < p_end)
-                c->prefix = span_of(t, p_first, p_end);
-        }
-        /* "floor of max(0.3, x)" */
-        if (i > 1 && first + 2 == i && token_is_mark(t, i - 1, '(') && t->items[i - 1].glued && !c->prefix.length) {
-            words_before(t, first - (first > 0 && token_is(t, first - 1, "of")), false, &p_first, &p_end);
             if (p_first < p_end)
                 c->prefix = span_of(t, p_first, p_end);
         }
@@ -450,25 +441,22 @@ static bool try_given(struct finder *f, size_t i)
     return true;
 }
 
-/* 42 epochs, 4 learnable bins, 1% of the input tokens; the words before a bracket belong to "(196k tokens, ..". */
+/* 42 epochs, 4 learnable bins; the words before a bracket belong to "(196k tokens, ..". */
 static bool try_count(struct finder *f, size_t i)
 {
     const struct tokens *t = f->t;
     struct stated c = {.form = FORM_COUNT};
-    size_t end = stated_value(t, i, false, &c.to, &c.to_value), name = end, first, last;
-    if (token_is(t, end, "of") && t->items[end - 1].kind == TOKEN_NUMBER && t->items[end - 1].percent)
-        name += 1 + token_in(t, end + 1, " the all its each ");
-    size_t behind = words_behind(t, name, 2);
-    if (behind == name)
+    size_t end = stated_value(t, i, false, &c.to, &c.to_value), behind = words_behind(t, end, 2), first, last;
+    if (behind == end)
         return false;
-    c.name = span_of(t, name, behind);
+    c.name = span_of(t, end, behind);
     if (i > 0 && token_is_mark(t, i - 1, '(')) {
         words_before(t, i - 1, true, &first, &last);
         if (first < last)
             c.prefix = span_of(t, first, last);
     }
     find_old(t, behind, &c);
-    keep(f, &c, i, i, end, name == end ? end : behind);
+    keep(f, &c, i, i, end, end);
     return true;
 }
 
