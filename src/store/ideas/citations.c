@@ -31,8 +31,7 @@ static size_t list_behind(const struct visitor *v, size_t i)
     const struct tokens *t = v->t;
     for (;;) {
         size_t next = i + 1, separators = 0;
-        while (next < t->n && separators < 2 &&
-               (token_in(t, next, " and or ") || (t->items[next].kind == TOKEN_MARK && strchr(",/&+#", t->items[next].mark))))
+        while (next < t->n && separators < 2 && (token_in(t, next, " and or ") || (token_is_of(t, next, ",/&+#"))))
             next++, separators++;
         /* In "exp_091, 0.5" the second number is not an id: further ids are as long as the first one or have a # before
          * them. */

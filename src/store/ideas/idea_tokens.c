@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <utf8proc.h>
 
+#include <lineage/ideas.h>
 #include <lineage/text.h>
 
 #include "../format/arena.h"
@@ -393,6 +394,11 @@ bool tokens_read(struct tokens *tokens, const char *text, size_t length)
         }
     }
     return true;
+}
+
+bool tokens_of_text(struct tokens *tokens, const char *text)
+{
+    return tokens_read(tokens, text, strnlen(text, LINEAGE_IDEAS_TEXT));
 }
 
 bool token_is(const struct tokens *tokens, size_t i, const char *text)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum token_kind { TOKEN_WORD, TOKEN_NUMBER, TOKEN_ARROW, TOKEN_MARK };
 
@@ -41,6 +42,9 @@ enum { TOKENS_MAX = 16384 }; /* most tokens of one text; the rest of the text is
 /* Splits text[0..length) into tokens. Returns false when out of memory. Release with free(tokens->items). */
 bool tokens_read(struct tokens *tokens, const char *text, size_t length);
 
+/* Likewise, for the part of a trial's text that is read. */
+bool tokens_of_text(struct tokens *tokens, const char *text);
+
 /* Decodes one code point at text[at..length) and sets *size to its byte length. An invalid byte gives 0xFFFD and size
  * 1. */
 uint32_t code_point(const char *text, size_t at, size_t length, size_t *size);
@@ -57,6 +61,11 @@ bool token_has_digit(const struct tokens *tokens, size_t i);
 static inline bool token_is_mark(const struct tokens *tokens, size_t i, char mark)
 {
     return i < tokens->n && tokens->items[i].kind == TOKEN_MARK && tokens->items[i].mark == mark;
+}
+/* Whether the token is one of these marks. */
+static inline bool token_is_of(const struct tokens *tokens, size_t i, const char *marks)
+{
+    return i < tokens->n && tokens->items[i].kind == TOKEN_MARK && strchr(marks, tokens->items[i].mark);
 }
 static inline bool same_clause(const struct tokens *tokens, size_t a, size_t b)
 {

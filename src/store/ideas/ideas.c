@@ -198,16 +198,11 @@ static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *co
     for (size_t i = 0; i < found; i++)
         if (!i || list[i] != list[i - 1])
             list[n++] = list[i];
-    size_t *cites = n ? arena_alloc(&ideas->arena, n, sizeof *cites) : NULL;
-    if (n && !cites)
-        return false;
-    if (n)
-        memcpy(cites, list, n * sizeof *cites);
-    row->idea.cites = cites;
-    row->idea.n_cites = n;
     for (size_t i = 0; i < n; i++)
-        counts[cites[i]]++;
-    return true;
+        counts[list[i]]++;
+    row->idea.cites = arena_copy(&ideas->arena, list, n, sizeof *list);
+    row->idea.n_cites = n;
+    return row->idea.cites != NULL;
 }
 
 static bool join_citations(struct lineage_ideas *ideas)

@@ -160,6 +160,16 @@ struct lineage_ideas {
     bool settled, searchable;
 };
 
+/* A copy of n items; NULL when out of memory alone. */
+static inline void *arena_copy(struct arena *arena, const void *items, size_t n, size_t size)
+{
+    static const uint64_t nothing = 0;
+    void *copy = n ? arena_alloc(arena, n, size) : (void *)(uintptr_t)&nothing;
+    if (copy && n)
+        memcpy(copy, items, n * size);
+    return copy;
+}
+
 /* ---- one text ---- */
 
 /* Whether a name is that of a result, such as "val_bpb" or a column of the log. context is the set of ideas. */

@@ -188,8 +188,8 @@ static bool read_claims(struct claims *claims, size_t trial, struct idea_row *ro
         if (!may_claim(texts[k]))
             continue;
         struct tokens t;
-        size_t length = strlen(texts[k]), found = 0;
-        if (!tokens_read(&t, texts[k], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
+        size_t found = 0;
+        if (!tokens_of_text(&t, texts[k]))
             return false;
         for (size_t i = 0; ok && i < t.n && found < 8; i++)
             if (claims_novelty(&t, i)) {
@@ -207,12 +207,8 @@ static bool read_claims(struct claims *claims, size_t trial, struct idea_row *ro
 static enum lineage_status finish(struct lineage_novelty_list *list, struct claims *claims, bool ok, struct lineage_error *err)
 {
     free(claims->pairs);
-    if (ok && claims->n) {
-        list->items = arena_alloc(claims->arena, claims->n, sizeof *list->items);
-        ok = list->items != NULL;
-        if (ok)
-            memcpy(list->items, claims->items, claims->n * sizeof *list->items);
-    }
+    list->items = ok ? arena_copy(claims->arena, claims->items, claims->n, sizeof *list->items) : NULL;
+    ok = list->items != NULL;
     free(claims->items);
     list->n = ok ? claims->n : 0;
     list->memory = claims->arena;

@@ -144,34 +144,23 @@ static void add_mention(void *context, const char *id, size_t length)
     m->ok = m->ok && m->numbers[m->n++] != TEXT_NONE;
 }
 
-static bool split(struct tokens *t, const char *text)
-{
-    size_t length = strlen(text);
-    return tokens_read(t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT);
-}
-
 bool reading_make(struct reading *reading, struct lineage_ideas *ideas, const char *hypothesis, const char *notes,
                   struct arena *arena)
 {
     struct mentions m = {.ideas = ideas, .ok = true};
     struct tokens t;
     *reading = (struct reading){0};
-    if (!split(&t, hypothesis))
+    if (!tokens_of_text(&t, hypothesis))
         return false;
     m.ok = read_changes(reading, ideas, &t, arena);
     citations_each(&t, add_mention, &m);
     free(t.items);
     reading->n_in_hypothesis = m.n;
-    if (!m.ok || !split(&t, notes))
+    if (!m.ok || !tokens_of_text(&t, notes))
         return false;
     citations_each(&t, add_mention, &m);
     free(t.items);
-    uint32_t *mentions = arena_alloc(arena, m.n + 1, sizeof *mentions);
-    if (!mentions)
-        return false;
-    if (m.n)
-        memcpy(mentions, m.numbers, m.n * sizeof *mentions);
-    reading->mentions = mentions;
+    reading->mentions = arena_copy(arena, m.numbers, m.n, sizeof *m.numbers);
     reading->n_mentions = m.n;
-    return m.ok;
+    return m.ok && reading->mentions;
 }

@@ -118,15 +118,14 @@ static bool is_name_part(const struct idea_row *row, const char *part)
 static bool is_plain(const struct idea_row *row, bool *ok)
 {
     const char *text = row->idea.hypothesis;
-    size_t length = strlen(text);
     struct tokens t;
     bool plain = true;
-    if (!(*ok = tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT)))
+    if (!(*ok = tokens_of_text(&t, text)))
         return false;
     for (size_t i = 0; plain && i < t.n && t.items[i].clause == 0; i++) {
         const char *word = text + t.items[i].at;
         struct knob_words parts;
-        length = t.items[i].length;
+        const size_t length = t.items[i].length;
         if (t.items[i].kind != TOKEN_WORD || stated_is_citation(&t, i) || row_is_weak(word, length) || stated_is_verb(&t, i))
             continue;
         knob_words_split(&parts, word, length);

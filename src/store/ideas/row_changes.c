@@ -241,13 +241,10 @@ bool row_expand(struct lineage_ideas *ideas, struct idea_row *row)
 
 bool row_keep_mentions(struct lineage_ideas *ideas, struct idea_row *row, const uint32_t *mentions, size_t n, size_t n_hypothesis)
 {
-    uint32_t *kept = arena_alloc(&ideas->arena, n + 1, sizeof *kept);
-    if (kept && n)
-        memcpy(kept, mentions, n * sizeof *kept);
-    row->mentions = kept;
+    row->mentions = arena_copy(&ideas->arena, mentions, n, sizeof *mentions);
     row->n_mentions = (uint16_t)n;
     row->n_in_hypothesis = (uint16_t)n_hypothesis;
-    return kept != NULL;
+    return row->mentions != NULL;
 }
 
 bool row_change_of(struct row_change *change, struct lineage_ideas *ideas, const struct lineage_change *stated, bool budget)
@@ -262,11 +259,9 @@ bool row_change_of(struct row_change *change, struct lineage_ideas *ideas, const
 
 bool row_keep_stated(struct lineage_ideas *ideas, struct idea_row *row, const struct row_change *changes, size_t n)
 {
-    row->own = n ? arena_alloc(&ideas->arena, n, sizeof *row->own) : NULL;
+    row->own = arena_copy(&ideas->arena, changes, n, sizeof *row->own);
     row->idea.n_changes = row->own ? n : 0;
-    if (row->own)
-        memcpy(row->own, changes, n * sizeof *row->own);
-    return row->own || !n;
+    return row->own != NULL;
 }
 
 /* The changes of one row while they are ordered. */
@@ -332,12 +327,9 @@ bool row_order_changes(struct lineage_ideas *ideas, struct idea_row *row, const 
     for (size_t i = 0; i < n; i++)
         put(&list, &given[i].change);
     if (list.n > stated)
-        row->own = arena_alloc(&ideas->arena, list.n, sizeof *row->own);
-    if (list.n && !row->own)
-        return false;
-    if (list.n)
-        memcpy(row->own, list.items, list.n * sizeof *row->own);
-    row->idea.n_changes = list.n;
+        return row_keep_stated(ideas, row, list.items, list.n);
+    if (stated) /* a full list may have lost its last changes to others */
+        memcpy(row->own, list.items, stated * sizeof *row->own);
     return true;
 }
 

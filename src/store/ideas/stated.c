@@ -28,7 +28,7 @@ static bool has_byte(const struct tokens *t, size_t i, char c)
 static size_t close_of(const struct tokens *t, size_t i, size_t limit)
 {
     for (size_t k = i + 1; k < t->n && k <= i + limit; k++)
-        if (t->items[k].kind == TOKEN_MARK && strchr(")]}", t->items[k].mark) && t->items[k].depth == t->items[i].depth)
+        if (token_is_of(t, k, ")]}") && t->items[k].depth == t->items[i].depth)
             return k;
     return 0;
 }
@@ -37,7 +37,7 @@ static size_t close_of(const struct tokens *t, size_t i, size_t limit)
 static size_t open_of(const struct tokens *t, size_t i, size_t limit)
 {
     for (size_t k = i; k-- > 0 && k + limit >= i;)
-        if (t->items[k].kind == TOKEN_MARK && strchr("([{", t->items[k].mark) && t->items[k].depth == t->items[i].depth)
+        if (token_is_of(t, k, "([{") && t->items[k].depth == t->items[i].depth)
             return k;
     return i;
 }
@@ -48,7 +48,7 @@ static size_t tuple(const struct tokens *t, size_t i, struct span *span)
     for (size_t k = i + 1; end && k < end; k++)
         if (t->items[k].kind == TOKEN_NUMBER)
             numbers++;
-        else if (!(t->items[k].kind == TOKEN_MARK && strchr(",-+x*", t->items[k].mark)))
+        else if (!(token_is_of(t, k, ",-+x*")))
             return i;
     if (!end || numbers < 2)
         return i;
@@ -60,7 +60,7 @@ size_t stated_value(const struct tokens *t, size_t i, bool words, struct span *s
 {
     size_t start = i;
     *value = (struct lineage_number){0};
-    while (i < t->n && i < start + 2 && t->items[i].kind == TOKEN_MARK && strchr("~+\"'`<>", t->items[i].mark))
+    while (i < t->n && i < start + 2 && token_is_of(t, i, "~+\"'`<>"))
         i++;
     if (i >= t->n)
         return start;
@@ -106,9 +106,9 @@ static size_t value_before(const struct tokens *t, size_t i, bool words, struct 
     /* Skips the unit in "198s → 270s" and "14 layers → 7 layers". */
     if (t->items[first].kind == TOKEN_WORD && first > 0 && t->items[first - 1].kind == TOKEN_NUMBER)
         first--;
-    if (t->items[first].kind == TOKEN_MARK && strchr("\"'`", t->items[first].mark) && first > 0)
+    if (token_is_of(t, first, "\"'`") && first > 0)
         first--;
-    if (t->items[first].kind == TOKEN_MARK && strchr(")]}", t->items[first].mark)) {
+    if (token_is_of(t, first, ")]}")) {
         size_t open = open_of(t, first, VALUE_TOKENS);
         if (open > 0 && token_is(t, open - 1, "sqrt"))
             open--;
@@ -126,14 +126,14 @@ static void words_before(const struct tokens *t, size_t i, bool numbered, size_t
     *first = *end = i;
     while (k > 0 && words < NAME_WORDS && same_clause(t, k - 1, i ? i - 1 : 0)) {
         size_t at = k - 1;
-        if (t->items[at].kind == TOKEN_MARK && strchr(")]", t->items[at].mark)) {
+        if (token_is_of(t, at, ")]")) {
             size_t open = open_of(t, at, BRACKET_TOKENS);
             if (open == at || open == 0)
                 break;
             k = open;
             continue;
         }
-        if (t->items[at].kind == TOKEN_MARK && strchr("\"'`/", t->items[at].mark) && (words || t->items[at].mark != '/')) {
+        if (token_is_of(t, at, "\"'`/") && (words || t->items[at].mark != '/')) {
             k = at;
             continue;
         }
@@ -330,8 +330,7 @@ static size_t expression_before(const struct tokens *t, size_t i)
 {
     size_t k = open_of(t, i - 1, BRACKET_TOKENS);
     while (k > 0 && t->items[k].glued &&
-           (t->items[k - 1].kind == TOKEN_NUMBER || t->items[k - 1].kind == TOKEN_WORD ||
-            (t->items[k - 1].kind == TOKEN_MARK && strchr("/*+-x", t->items[k - 1].mark))))
+           (t->items[k - 1].kind == TOKEN_NUMBER || t->items[k - 1].kind == TOKEN_WORD || (token_is_of(t, k - 1, "/*+-x"))))
         k--;
     return k;
 }

@@ -141,7 +141,7 @@ static bool look_back(struct stated *c, const struct tokens *t, size_t first, si
 
 static bool is_joint(const struct tokens *t, size_t i)
 {
-    return token_in(t, i, " and plus ") || (token_is_kind(t, i, TOKEN_MARK) && strchr("+,;&", t->items[i].mark));
+    return token_in(t, i, " and plus ") || (token_is_of(t, i, "+,;&"));
 }
 
 /* The tokens directly before the name. */
@@ -149,8 +149,7 @@ static void look_beside(struct stated *c, const struct tokens *t, size_t first, 
 {
     float *f = c->features;
     size_t before = first;
-    while (before > 0 && (token_in(t, before - 1, " the a an its their our ") ||
-                          (t->items[before - 1].kind == TOKEN_MARK && strchr("\"'`", t->items[before - 1].mark))))
+    while (before > 0 && (token_in(t, before - 1, " the a an its their our ") || (token_is_of(t, before - 1, "\"'`"))))
         before--;
     if (!before || !same_clause(t, before - 1, value))
         return;
@@ -169,8 +168,7 @@ static void look_at_value(struct stated *c, const struct tokens *t, size_t value
     const struct token *last = &t->items[value_end - 1];
     bool number = last->kind == TOKEN_NUMBER;
     f[STATED_SHAPE] = t->items[value].depth > 0 && in_square_brackets(t, value);
-    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) ||
-                     (t->items[end].kind == TOKEN_MARK && strchr(").,;:|]+", t->items[end].mark));
+    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) || (token_is_of(t, end, ").,;:|]+"));
     if (token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && same_clause(t, end, value))
         f[STATED_UNIT] = 1;
     f[STATED_OPENS] = value > 0 && token_is_mark(t, value - 1, '(');

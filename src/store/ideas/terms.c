@@ -87,8 +87,8 @@ static bool put_text(struct taking *t, const char *text, bool notes)
 {
     struct tokens tokens;
     char number[40];
-    size_t length = strlen(text), n_words = 0;
-    if (!tokens_read(&tokens, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
+    size_t n_words = 0;
+    if (!tokens_of_text(&tokens, text))
         return false;
     for (size_t i = 0; i < tokens.n && !(notes && i >= NOTES_TOKENS); i++) {
         const struct token *token = &tokens.items[i];
@@ -166,11 +166,10 @@ bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     put_changes(&t, row->idea.n_changes);
     put_mention(&t, row->idea.exp_id, strlen(row->idea.exp_id));
     sort_terms(list);
-    search->terms = list->failed || search->unknown.failed ? NULL : arena_alloc(arena, list->n + 1, sizeof *search->terms);
+    search->terms =
+        list->failed || search->unknown.failed ? NULL : arena_copy(arena, list->items, list->n, sizeof *search->terms);
     if (!search->terms)
         return false;
-    if (list->n)
-        memcpy(search->terms, list->items, list->n * sizeof *search->terms);
     search->n_terms = list->n;
     for (size_t i = 0; i < list->n; i++)
         search->length += (double)list->items[i].weight;
