@@ -18,6 +18,14 @@ enum lineage_status store_fail(struct lineage_error *err, enum lineage_status st
 enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Returns from the function with the status of the call, unless that is LINEAGE_OK. Use it where nothing has to be released. */
+#define TRY(call)                                                                                                                \
+    do {                                                                                                                         \
+        const enum lineage_status try_status = (call);                                                                           \
+        if (try_status != LINEAGE_OK)                                                                                            \
+            return try_status;                                                                                                   \
+    } while (0)
+
 /* Out of memory. */
 enum lineage_status store_no_memory(struct lineage_error *err);
 

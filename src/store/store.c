@@ -213,9 +213,7 @@ enum lineage_status lineage_store_create(const char *dir, const struct lineage_c
     struct lineage_config settings = *config;
     if (settings.direction == LINEAGE_DIRECTION_DEFAULT)
         settings.direction = LINEAGE_LOWER;
-    enum lineage_status status = config_check(&settings, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(config_check(&settings, err));
     return server_name_is(dir) ? create_on_server(dir, &settings, err) : create_in_dir(dir, &settings, err);
 }
 
@@ -230,8 +228,8 @@ static enum lineage_status read_settings(struct lineage_store *store, struct lin
 {
     if (!log_has_requests(store->log))
         return read_config(config, more, store->dir_fd, err);
-    enum lineage_status status = log_postgres_settings(store->log, text, err);
-    return status == LINEAGE_OK ? config_parse(config, more, text->data ? text->data : "", text->length, err) : status;
+    TRY(log_postgres_settings(store->log, text, err));
+    return config_parse(config, more, text->data ? text->data : "", text->length, err);
 }
 
 static enum lineage_status write_settings(struct lineage_store *store, const struct buf *before,
@@ -339,10 +337,9 @@ static enum lineage_status change_noise(struct changed_settings *settings, const
 static enum lineage_status replace_noise(struct lineage_store *store, const struct lineage_config *noise, bool measured,
                                          struct lineage_error *err)
 {
-    enum lineage_status status = change_settings(store, change_noise, &(struct noise_change){noise, measured}, err);
-    if (status == LINEAGE_OK)
-        take_noise(&store->config, noise);
-    return status;
+    TRY(change_settings(store, change_noise, &(struct noise_change){noise, measured}, err));
+    take_noise(&store->config, noise);
+    return LINEAGE_OK;
 }
 
 static enum lineage_status keep_score_name(struct lineage_store *store, const char *name, struct lineage_error *err)
@@ -383,8 +380,8 @@ static enum lineage_status set_score_name(struct lineage_store *store, const cha
         return store_fail(err, LINEAGE_EINVAL, "the name of a score is UTF-8 of 1 to 63 bytes");
     if (store->more->score && strcmp(store->more->score, name) == 0)
         return LINEAGE_OK;
-    enum lineage_status status = change_settings(store, change, name, err);
-    return status == LINEAGE_OK ? keep_score_name(store, name, err) : status;
+    TRY(change_settings(store, change, name, err));
+    return keep_score_name(store, name, err);
 }
 
 enum lineage_status lineage_store_name_score(struct lineage_store *store, const char *name, struct lineage_error *err)
@@ -436,10 +433,9 @@ enum lineage_status lineage_store_keep_trials(struct lineage_store *store, struc
     const unsigned trials = store->config.newest_night;
     if (trials == store->configured_trials)
         return LINEAGE_OK;
-    enum lineage_status status = change_settings(store, change_trials, &trials, err);
-    if (status == LINEAGE_OK)
-        store->configured_trials = trials;
-    return status;
+    TRY(change_settings(store, change_trials, &trials, err));
+    store->configured_trials = trials;
+    return LINEAGE_OK;
 }
 
 /* Applies this handle's overrides. If they select another score column than the configured one, the mirror on disk
@@ -507,10 +503,8 @@ static void tell_missing(struct lineage_store *store)
 
 static enum lineage_status open_log(struct lineage_store *store, const char *server, struct lineage_error *err)
 {
-    enum lineage_status status = server ? log_postgres_open(&store->log, store->dir_fd, server, err)
-                                        : log_file_open(&store->log, store->dir_fd, store->dir, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(server ? log_postgres_open(&store->log, store->dir_fd, server, err)
+               : log_file_open(&store->log, store->dir_fd, store->dir, err));
     store->log->tell = pass_on;
     store->log->context = store;
     store->log->acknowledged = server ? receipts_note : acknowledged_note;

@@ -37,12 +37,9 @@ enum lineage_status lineage_store_append_check(struct lineage_store *store, cons
         lineage_append_options_init(&defaults);
         a.options = &defaults;
     }
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK)
-        status = appending_begin(&a, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = appending_check(&a, trial, err);
+    TRY(store_check_owner(store, err));
+    TRY(appending_begin(&a, err));
+    enum lineage_status status = appending_check(&a, trial, err);
     if (status == LINEAGE_OK && log_has_requests(store->log)) { /* a trial waits in the outbox while the server is away */
         if (store->log->read_only)
             status = store_fail(err, LINEAGE_EREFUSED, "this user may read %s but not append to it", store->log->place);

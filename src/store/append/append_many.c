@@ -67,11 +67,8 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
     if (a->options->auto_status)
         a->checked.status = LINEAGE_DISCARD;
     a->trial = a->checked;
-    enum lineage_status status = appending_fill_in(a, err);
-    if (status == LINEAGE_OK)
-        status = row_check_cells(&a->trial, a->given, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(appending_fill_in(a, err));
+    TRY(row_check_cells(&a->trial, a->given, err));
     row_write(&batch->out, &a->trial, mirror_layout(a->store->mirror));
     if (batch->rows)
         batch->rows[i] = a->trial;
@@ -82,26 +79,25 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
 static enum lineage_status fill_in_batch(void *context, struct lineage_error *err)
 {
     struct batch *batch = context;
-    enum lineage_status status = LINEAGE_OK;
     buf_reset(&batch->out);
     id_set_clear(&batch->missing);
     if (batch->row.store->append->finish_line)
         buf_puts(&batch->out, "\n");
     if (batch->row.end.size == 0)
         row_write_header(&batch->out);
-    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++)
-        status = fail_row(i, add_row(batch, i, err), err);
-    return status;
+    for (size_t i = 0; i < batch->n; i++)
+        TRY(fail_row(i, add_row(batch, i, err), err));
+    return LINEAGE_OK;
 }
 
 /* See try_without_file in append.c. */
 static enum lineage_status try_batch_without_file(struct batch *batch, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
-    enum lineage_status status = log_look(a->store->log, &a->end, err);
-    if (status != LINEAGE_OK || a->end.exists)
-        return status;
-    status = append_catch_up_and(a->store, &a->end, fill_in_batch, batch, err);
+    TRY(log_look(a->store->log, &a->end, err));
+    if (a->end.exists)
+        return LINEAGE_OK;
+    enum lineage_status status = append_catch_up_and(a->store, &a->end, fill_in_batch, batch, err);
     batch->filled = status == LINEAGE_OK;
     if (!batch->filled && a->store->append)
         append_forget(a->store->append);
@@ -293,12 +289,12 @@ static enum lineage_status append_many(struct lineage_store *store, const struct
     batch.row.missing = &batch.missing;
     if (rows && n)
         memset(rows, 0, n * sizeof *rows);
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK && (defaults.snapshot_dir || defaults.telemetry))
-        status = store_fail(err, LINEAGE_EINVAL, "a snapshot or telemetry is of one trial; append it by itself");
-    if (status != LINEAGE_OK || !n)
-        return status;
-    status = appending_begin(&batch.row, err);
+    TRY(store_check_owner(store, err));
+    if (defaults.snapshot_dir || defaults.telemetry)
+        return store_fail(err, LINEAGE_EINVAL, "a snapshot or telemetry is of one trial; append it by itself");
+    if (!n)
+        return LINEAGE_OK;
+    enum lineage_status status = appending_begin(&batch.row, err);
     if (status == LINEAGE_OK)
         status = make_room(&batch, rows != NULL, err);
     if (status == LINEAGE_OK)

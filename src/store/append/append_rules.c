@@ -34,7 +34,7 @@ static enum lineage_status append_id_find(struct appending *a, const char *id, c
     bool found = false;
     *there = NULL;
     if (strlen(id) <= 256)
-        status = appending_format_text(a, &spellings[2], err, "exp_%s", id);
+        TRY(appending_format_text(a, &spellings[2], err, "exp_%s", id));
     for (size_t i = 0; status == LINEAGE_OK && !found && i < 3; i++)
         if (spellings[i] && (!i || spellings[i] != id)) {
             status = append_has_id(a->store, spellings[i], &found, err);
@@ -83,16 +83,16 @@ static enum lineage_status append_id_give(struct appending *a, struct lineage_er
     const char *there;
     if (is_empty(a->trial.exp_id))
         return give_next_id(a, err);
-    enum lineage_status status = append_id_find(a, a->trial.exp_id, &there, err);
-    if (status == LINEAGE_OK && !there && a->store->log->next_id && acknowledged_is_gone(a->store, a->trial.exp_id))
+    TRY(append_id_find(a, a->trial.exp_id, &there, err));
+    if (!there && a->store->log->next_id && acknowledged_is_gone(a->store, a->trial.exp_id))
         return store_fail(err, LINEAGE_EEXIST,
                           "exp_id '%.80s' is that of an acknowledged row that is gone; see `lineage restore`", a->trial.exp_id);
-    if (status == LINEAGE_OK && !there && !a->request && has_files(a->store, a->trial.exp_id))
+    if (!there && !a->request && has_files(a->store, a->trial.exp_id))
         return store_fail(err, LINEAGE_EEXIST,
                           "exp_id '%.80s' is that of a trial without a row, of which telemetry or provenance is there",
                           a->trial.exp_id);
-    if (status != LINEAGE_OK || !there)
-        return status;
+    if (!there)
+        return LINEAGE_OK;
     if (strcmp(there, a->trial.exp_id) == 0)
         return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s", there, a->store->log->place);
     return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' names the same trial as '%.80s', which is already in %s",
@@ -160,18 +160,17 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     const char *there;
     if (is_empty(a->trial.parent_exp))
         return LINEAGE_OK;
-    enum lineage_status status = append_id_find(a, a->trial.parent_exp, &there, err);
-    if (status == LINEAGE_OK && there)
+    TRY(append_id_find(a, a->trial.parent_exp, &there, err));
+    if (there)
         a->trial.parent_exp = there; /* spelled as in the store, so that every tool finds it */
-    if (status == LINEAGE_OK && !there && strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0)
+    if (!there && strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
-    if (status == LINEAGE_OK && !there && !a->options->allow_missing_parent)
-        status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s", a->trial.parent_exp, a->store->log->place);
-    if (status == LINEAGE_OK)
-        status = check_cycle(a, err);
-    if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, id_bare(a->trial.parent_exp)))
-        status = store_no_memory(err);
-    return status;
+    if (!there && !a->options->allow_missing_parent)
+        return store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s", a->trial.parent_exp, a->store->log->place);
+    TRY(check_cycle(a, err));
+    if (!there && a->missing && !id_set_add(a->missing, id_bare(a->trial.parent_exp)))
+        return store_no_memory(err);
+    return LINEAGE_OK;
 }
 
 /* Rows of the same second share one formatted timestamp, because formatting a time is slow. */
@@ -309,9 +308,9 @@ static enum lineage_status check_night(struct appending *a, struct lineage_error
     if (!a->options->once_per_night || a->trial.status == LINEAGE_HARNESS_ABORT ||
         !lineage_night_link_parse(&night, a->trial.notes))
         return LINEAGE_OK;
-    enum lineage_status status = append_has_night(a->store, &night, &found, err);
-    if (status != LINEAGE_OK || !found)
-        return status;
+    TRY(append_has_night(a->store, &night, &found, err));
+    if (!found)
+        return LINEAGE_OK;
     return store_fail(err, LINEAGE_EEXIST, "trial '%.80s' of the night '%.80s' has a row already", night.trial, night.sweep);
 }
 
@@ -324,16 +323,11 @@ enum lineage_status appending_fill_in(struct appending *a, struct lineage_error 
     if (state->takes_core_metric && !score->present)
         *score = a->trial.core_metric;
     a->trial.score = *score;
-    enum lineage_status status = check_layout(a, err);
-    if (status == LINEAGE_OK)
-        status = check_score(a, err);
-    if (status == LINEAGE_OK)
-        status = check_night(a, err);
-    if (status == LINEAGE_OK)
-        status = append_id_give(a, err);
-    if (status == LINEAGE_OK)
-        status = check_parent(a, err);
-    if (status == LINEAGE_OK)
-        status = appending_give_timestamp(a, err);
-    return status == LINEAGE_OK ? compare_with_best(a, err) : status;
+    TRY(check_layout(a, err));
+    TRY(check_score(a, err));
+    TRY(check_night(a, err));
+    TRY(append_id_give(a, err));
+    TRY(check_parent(a, err));
+    TRY(appending_give_timestamp(a, err));
+    return compare_with_best(a, err);
 }

@@ -73,11 +73,11 @@ enum lineage_status appending_locked(struct appending *a, struct lineage_error *
 static enum lineage_status try_without_file(struct appending *a, struct lineage_error *err)
 {
     struct log_state state;
-    enum lineage_status status = log_look(a->store->log, &state, err);
-    if (status != LINEAGE_OK || state.exists)
-        return status;
+    TRY(log_look(a->store->log, &state, err));
+    if (state.exists)
+        return LINEAGE_OK;
     a->trial = a->checked;
-    status = append_catch_up(a->store, &state, err);
+    enum lineage_status status = append_catch_up(a->store, &state, err);
     if (status == LINEAGE_OK)
         status = appending_fill_in(a, err);
     if (status == LINEAGE_OK)
@@ -125,14 +125,12 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
     a->checked = *trial;
     if (a->options->auto_status) /* undecided yet; discard passes with the fewest checks */
         a->checked.status = LINEAGE_DISCARD;
-    enum lineage_status status = row_check(&a->checked, err);
-    if (status == LINEAGE_OK)
-        status = mean_params(a, err);
-    if (status == LINEAGE_OK)
-        status = row_compose_notes(&a->checked.notes, &a->checked, &a->store->append->bytes, a->arena, err);
-    if (status == LINEAGE_OK) /* before the claim, because it may take long */
-        code_offer(a->store, a->checked.notes);
-    return status;
+    TRY(row_check(&a->checked, err));
+    TRY(mean_params(a, err));
+    TRY(row_compose_notes(&a->checked.notes, &a->checked, &a->store->append->bytes, a->arena, err));
+    /* before the claim, because it may take long */
+    code_offer(a->store, a->checked.notes);
+    return LINEAGE_OK;
 }
 
 /* Leftover snapshots are removed once per handle: listing snapshots/ for each row would cost more than the row. */
@@ -141,10 +139,9 @@ enum lineage_status appending_begin(struct appending *a, struct lineage_error *e
     struct lineage_store *store = a->store;
     if (!store->append)
         snapshot_clean_up(store->dir_fd);
-    enum lineage_status status = append_state_make(store, err);
-    if (status == LINEAGE_OK)
-        a->arena = &store->append->arena;
-    return status;
+    TRY(append_state_make(store, err));
+    a->arena = &store->append->arena;
+    return LINEAGE_OK;
 }
 
 void appending_follow(struct lineage_store *store, const struct lineage_append_options *options)
@@ -162,8 +159,8 @@ void appending_follow(struct lineage_store *store, const struct lineage_append_o
 
 enum lineage_status appending_give_row(struct lineage_trial *row, struct appending *a, struct lineage_error *err)
 {
-    enum lineage_status status = notes_parse(&a->trial, a->trial.notes, a->arena, err);
-    return status == LINEAGE_OK ? lineage_trial_copy(row, &a->trial, err) : status;
+    TRY(notes_parse(&a->trial, a->trial.notes, a->arena, err));
+    return lineage_trial_copy(row, &a->trial, err);
 }
 
 /* Decides everything under the claim, as an append does, and then gives the claim back without writing. */

@@ -19,14 +19,12 @@
 
 enum lineage_status tail_open(struct tail *tail, uint64_t from, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     tail->from = from;
     tail->bytes.length = 0;
     if (!tail->reader && !(tail->reader = tsv_reader_new()))
         return store_no_memory(err);
-    if (tail->end->size > from)
-        status = log_read(tail->store->log, from, (size_t)(tail->end->size - from), &tail->bytes, err);
-    return status;
+    return tail->end->size > from ? log_read(tail->store->log, from, (size_t)(tail->end->size - from), &tail->bytes, err)
+                                  : LINEAGE_OK;
 }
 
 void tail_close(struct tail *tail)
@@ -204,9 +202,7 @@ static enum lineage_status is_whole_header(struct tail *tail, const struct tsv_r
     struct row_layout layout;
     const struct tsv_cell *cells;
     size_t n;
-    enum lineage_status status = tsv_parse(tail->reader, record, &cells, &n, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(tsv_parse(tail->reader, record, &cells, &n, err));
     *whole = row_layout_read(&layout, cells, n, NULL, NULL) == LINEAGE_OK && layout.identical;
     row_layout_release(&layout);
     return LINEAGE_OK;
@@ -414,7 +410,7 @@ static bool skipped_before(struct lineage_store *store, uint64_t lost)
     uint64_t later = 0, gap = 0, n = 0;
     struct lineage_error none;
     enum lineage_status status = mirror_prepare(store->mirror, &stmt, "SELECT exp_id FROM trials ORDER BY seq DESC", &none);
-    while (status == LINEAGE_OK && !gap && (status = mirror_step(store->mirror, stmt, &none)) == LINEAGE_OK) {
+    while (!gap && mirror_next(&status, store->mirror, stmt, &none)) {
         uint64_t next = 0;
         size_t width = 0;
         row_note_id(mirror_text(stmt, 0), &next, &width);
@@ -422,8 +418,7 @@ static bool skipped_before(struct lineage_store *store, uint64_t lost)
         n += gap == 0;
         later = next;
     }
-    if (status == LINEAGE_OK)
-        sqlite3_reset(stmt);
+    sqlite3_reset(stmt);
     return gap && gap == lost + n;
 }
 
@@ -443,9 +438,7 @@ static enum lineage_status skip_ids_of_lost_rows(struct lineage_store *store, co
     const uint64_t records = count_records(store->log, 0, end->size), rows = records ? records - 1 : 0; /* unreadable ones, too */
     if (known <= rows)
         return LINEAGE_OK;
-    enum lineage_status status = mirror_sync(store->mirror, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_sync(store->mirror, err));
     state->next_id = at->next_id;
     state->id_width = at->id_width < 3 ? 3 : at->id_width;
     if (!skipped_before(store, known - rows))

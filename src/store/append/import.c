@@ -329,11 +329,9 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
                                       struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    enum lineage_status status = drop_endless_score(in, trial, record, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(drop_endless_score(in, trial, record, err));
     trial->core_metric = trial->score;
-    status = row_check(trial, &why);
+    enum lineage_status status = row_check(trial, &why);
     if (status == LINEAGE_OK)
         status = check_extras(in, trial, &why);
     if (status != LINEAGE_OK) {
@@ -341,9 +339,7 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
         in->stats->n_left_out++;
         return LINEAGE_OK;
     }
-    status = make_unique(in, trial, record, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(make_unique(in, trial, record, err));
     int64_t moment;
     if (*trial->timestamp && !lineage_time_read(&moment, trial->timestamp)) {
         char text[160];
@@ -500,10 +496,8 @@ static enum lineage_status write_rows(struct importing *in, struct log_state *en
 static enum lineage_status import_under_claim(struct importing *in, struct lineage_error *err)
 {
     struct log_state end;
-    enum lineage_status status = log_claim(in->store->log, &end, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = begin_rows(in, &end, err);
+    TRY(log_claim(in->store->log, &end, err));
+    enum lineage_status status = begin_rows(in, &end, err);
     if (status == LINEAGE_OK)
         status = import_records(in, err);
     if (status == LINEAGE_OK)
@@ -584,18 +578,14 @@ static enum lineage_status try_apart(struct importing *in, bool *written, struct
 {
     struct log *log = in->store->log;
     struct log_state before, end;
-    enum lineage_status status = log_claim(log, &before, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = begin_rows(in, &before, err);
+    TRY(log_claim(log, &before, err));
+    enum lineage_status status = begin_rows(in, &before, err);
     log_release(log);
     if (status == LINEAGE_OK)
         status = import_records(in, err);
     if (status != LINEAGE_OK)
         return status;
-    status = log_claim(log, &end, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(log_claim(log, &end, err));
     status = still_hold(in, &before, &end, written, err);
     if (status == LINEAGE_OK && *written)
         status = write_rows(in, &end, err);

@@ -128,9 +128,7 @@ static enum lineage_status take_header(struct converting *c, const struct tsv_ce
         if (!(c->names[c->n] = arena_text(&c->arena, text, length)))
             return store_no_memory(err);
     }
-    enum lineage_status status = rename_columns(c, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(rename_columns(c, err));
     const char *metric = c->options->metric;
     c->id = find(c, "exp_id");
     c->status = find(c, "status");

@@ -155,16 +155,13 @@ enum lineage_status lineage_remark_append(struct lineage_store *store, const str
     char now[LINEAGE_TIME_MAX];
     const char *given = or_empty(remark->timestamp);
     struct lineage_trial trial = {0};
-    enum lineage_status status = check_remark(remark, err);
-    if (status == LINEAGE_OK)
-        status = lineage_find(store, or_empty(remark->exp_id), &trial, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(check_remark(remark, err));
+    TRY(lineage_find(store, or_empty(remark->exp_id), &trial, err));
     /* An empty time is replaced by the current time in the format of row timestamps, so that remarks and rows can be
      * sorted together. */
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)), "exp_id",
                              trial.exp_id, "author", or_empty(remark->author), "text", remark->text);
-    status = json_lines_append(store, PLACE_REMARKS, json, NULL, NULL, err);
+    enum lineage_status status = json_lines_append(store, PLACE_REMARKS, json, NULL, NULL, err);
     lineage_trial_release(&trial);
     return status;
 }
@@ -231,9 +228,10 @@ static bool look_up(void *context, const struct lineage_insight *insight)
 static enum lineage_status check_superseded(struct lineage_store *store, uint64_t number, struct lineage_error *err)
 {
     struct looked_up wanted = {.number = number};
-    enum lineage_status status = number ? lineage_insights_read(store, look_up, &wanted, err) : LINEAGE_OK;
-    if (status != LINEAGE_OK || !number)
-        return status;
+    if (number)
+        TRY(lineage_insights_read(store, look_up, &wanted, err));
+    if (!number)
+        return LINEAGE_OK;
     if (!wanted.found)
         return store_fail(err, LINEAGE_ENOTFOUND, "there is no insight %llu", (unsigned long long)number);
     if (wanted.superseded_by)

@@ -62,9 +62,9 @@ static enum lineage_status lost_its_baseline(struct walk *w, const struct lineag
 {
     char id[LINEAGE_NAME_MAX];
     const char *dominated = strstr(row->notes, VERDICT_DOMINATED);
-    enum lineage_status status = is_lost(w, row->baseline_exp, lost, err);
-    if (status != LINEAGE_OK || *lost || !dominated)
-        return status;
+    TRY(is_lost(w, row->baseline_exp, lost, err));
+    if (*lost || !dominated)
+        return LINEAGE_OK;
     dominated += strlen(VERDICT_DOMINATED);
     snprintf(id, sizeof id, "%.*s", (int)strcspn(dominated, ";"), dominated);
     return is_lost(w, id, lost, err);

@@ -158,10 +158,9 @@ static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_e
     if (!a->snapshot || !a->snapshot->copied)
         return LINEAGE_OK;
     place_snapshot(path, a->request->id, a->checked.specialist ? a->checked.specialist : "");
-    enum lineage_status status = snapshot_publish(a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err);
-    if (status == LINEAGE_OK)
-        json_object_set_new(a->request->about, "snapshot", json_string(path));
-    return status;
+    TRY(snapshot_publish(a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err));
+    json_object_set_new(a->request->about, "snapshot", json_string(path));
+    return LINEAGE_OK;
 }
 
 /* After a commit whose confirmation was lost, reads the row from the log: it is the last record that was added with the
@@ -221,9 +220,7 @@ static enum lineage_status take_found(struct appending *a, struct lineage_error 
 
 static enum lineage_status try_claimed(struct appending *a, struct lineage_error *err)
 {
-    enum lineage_status status = appending_claim(a, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(appending_claim(a, err));
     return a->store->log->found ? take_found(a, err) : appending_locked(a, err);
 }
 

@@ -252,9 +252,7 @@ static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *f
     char name[OUTBOX_NAME_MAX];
     if (fs_stat_open(file->fd, &st) == 0 && !st.st_nlink)
         return LINEAGE_OK;
-    enum lineage_status status = read_request(file, &state, &request, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(read_request(file, &state, &request, err));
     if (state == REQUEST_WHOLE) {
         walk->ended = !walk->visit(walk->context, file, request);
     } else if (state == REQUEST_NONE) {

@@ -26,9 +26,9 @@ static enum lineage_status parse_header(struct row_layout *layout, struct tsv_re
     const struct tsv_cell *cells;
     size_t n;
     tsv_scanner_init(&scanner, header->data, header->length, 0, 1);
-    enum lineage_status status = tsv_scan(&scanner, &record) ? tsv_parse(reader, &record, &cells, &n, err)
-                                                             : store_fail(err, LINEAGE_ECORRUPT, "a request without a header");
-    return status == LINEAGE_OK ? row_layout_read(layout, cells, n, NULL, err) : status;
+    TRY(tsv_scan(&scanner, &record) ? tsv_parse(reader, &record, &cells, &n, err)
+                                    : store_fail(err, LINEAGE_ECORRUPT, "a request without a header"));
+    return row_layout_read(layout, cells, n, NULL, err);
 }
 
 /* Writes the header for these trials; each column once, by the set of their names. An extra that is named like one of the 17
@@ -392,9 +392,9 @@ enum lineage_status outbox_request_keep(struct outbox_request *request, struct l
                                         const struct lineage_error *why, bool sync, struct lineage_error *err)
 {
     outbox_bind(request->about, store);
-    enum lineage_status status = outbox_write(request->file, store->dir_fd, request->about, sync, err);
-    if (status != LINEAGE_OK || request->delivered)
-        return status;
+    TRY(outbox_write(request->file, store->dir_fd, request->about, sync, err));
+    if (request->delivered)
+        return LINEAGE_OK;
     store_notice(store, 0, "%s; the trial is kept as %s, and the next command that appends, or `lineage sync`, delivers it",
                  why->text, request->id);
     outbox_leave(request->file);
@@ -444,10 +444,9 @@ enum lineage_status outbox_request_place(struct appending *a, const char *exp_id
         outbox_move_files(a->store->dir_fd, before, request->id);
     json_object_set_new(request->about, "placed", json_string(exp_id));
     outbox_bind(request->about, a->store);
-    enum lineage_status status = outbox_write(request->file, a->store->dir_fd, request->about, false, err);
-    if (status == LINEAGE_OK)
-        outbox_move_files(a->store->dir_fd, request->id, exp_id);
-    return status;
+    TRY(outbox_write(request->file, a->store->dir_fd, request->about, false, err));
+    outbox_move_files(a->store->dir_fd, request->id, exp_id);
+    return LINEAGE_OK;
 }
 
 void outbox_request_unplace(struct appending *a)

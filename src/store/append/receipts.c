@@ -231,10 +231,10 @@ static enum lineage_status is_taken(struct sending *s, const char *id, bool *tak
 {
     char prefixed[LOG_ID_MAX * 4];
     const char *bare = id_bare(id);
-    enum lineage_status status = append_has_id(s->store, bare, taken, err);
-    if (status == LINEAGE_OK && !*taken && (size_t)snprintf(prefixed, sizeof prefixed, "exp_%s", bare) < sizeof prefixed)
-        status = append_has_id(s->store, prefixed, taken, err);
-    return status;
+    TRY(append_has_id(s->store, bare, taken, err));
+    return !*taken && (size_t)snprintf(prefixed, sizeof prefixed, "exp_%s", bare) < sizeof prefixed
+               ? append_has_id(s->store, prefixed, taken, err)
+               : LINEAGE_OK;
 }
 
 /* Gives the row the next id of the log, and says in its notes which one it had. */

@@ -67,9 +67,9 @@ static enum lineage_status check_trial(struct lineage_store *store, const struct
     if (lineage_is_void_row(trial, NULL))
         return store_fail(err, LINEAGE_EINVAL, "%.80s is not a trial: it is the row that voids %.80s, which can be taken back",
                           trial->exp_id, trial->parent_exp);
-    enum lineage_status status = lineage_voids_read(store, trial->exp_id, know, &known, err);
-    if (status != LINEAGE_OK || known.is_void == back)
-        return status;
+    TRY(lineage_voids_read(store, trial->exp_id, know, &known, err));
+    if (known.is_void == back)
+        return LINEAGE_OK;
     if (back)
         return store_fail(err, LINEAGE_EINVAL, "trial %.80s is not void", trial->exp_id);
     return store_fail(err, LINEAGE_EINVAL, "trial %.80s is void already, by row %.80s", trial->exp_id, known.by);

@@ -43,9 +43,9 @@ bool blobs_has(struct lineage_store *store, const char *name)
 
 enum lineage_status lineage_blob_put(struct lineage_store *store, const char *name, struct lineage_error *err)
 {
-    enum lineage_status status = check_name(store, name, err);
-    if (status != LINEAGE_OK || !log_has_requests(store->log))
-        return status;
+    TRY(check_name(store, name, err));
+    if (!log_has_requests(store->log))
+        return LINEAGE_OK;
     if (!is_there(store, name))
         return errno == ENOENT ? store_fail(err, LINEAGE_ENOTFOUND, "%s/%s is not there", store->dir, name)
                                : store_fail_errno(err, LINEAGE_EIO, "cannot look at %s/%s", store->dir, name);
@@ -86,11 +86,11 @@ enum lineage_status lineage_blobs_clean(struct lineage_store *store, double days
 {
     struct buf names = {0};
     *stats = (struct lineage_blob_stats){0};
-    enum lineage_status status = store_check_owner(store, err);
-    if (status != LINEAGE_OK || !log_has_requests(store->log))
-        return status;
+    TRY(store_check_owner(store, err));
+    if (!log_has_requests(store->log))
+        return LINEAGE_OK;
     buf_puts(&names, "{");
-    status = mirror_sync(store->mirror, err);
+    enum lineage_status status = mirror_sync(store->mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_each_snapshot(store->mirror, add_name, &names, err);
     buf_puts(&names, "}");

@@ -61,8 +61,8 @@ static enum lineage_status open_carrier(struct carrier *c, struct lineage_store 
     c->entries = json_array();
     c->links = json_array();
     c->chunk = malloc(CHUNK);
-    enum lineage_status status = c->entries && c->links && c->chunk ? LINEAGE_OK : no_memory(c);
-    return status == LINEAGE_OK ? log_postgres_store(store->log, c->number, err) : status;
+    TRY(c->entries && c->links && c->chunk ? LINEAGE_OK : no_memory(c));
+    return log_postgres_store(store->log, c->number, err);
 }
 
 static void close_carrier(struct carrier *c)

@@ -659,8 +659,8 @@ enum lineage_status lineage_evidence_load(struct lineage_evidence *evidence, str
     const struct lineage_query all = {0};
     struct lineage_cursor *cursor;
     *evidence = (struct lineage_evidence){0};
-    enum lineage_status status = lineage_query_open(&cursor, store, &all, err);
-    return status == LINEAGE_OK ? load(evidence, store, cursor, rule, err) : status;
+    TRY(lineage_query_open(&cursor, store, &all, err));
+    return load(evidence, store, cursor, rule, err);
 }
 
 enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id,
@@ -668,8 +668,8 @@ enum lineage_status lineage_evidence_load_for(struct lineage_evidence *evidence,
 {
     struct lineage_cursor *cursor;
     *evidence = (struct lineage_evidence){0};
-    enum lineage_status status = mirror_runs_open(&cursor, store, exp_id, err);
-    return status == LINEAGE_OK ? load(evidence, store, cursor, rule, err) : status;
+    TRY(mirror_runs_open(&cursor, store, exp_id, err));
+    return load(evidence, store, cursor, rule, err);
 }
 
 void lineage_evidence_release(struct lineage_evidence *evidence)
@@ -729,9 +729,7 @@ enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clea
     const struct lineage_config *config = lineage_store_config(store);
     if (config->noise_std > 0 && !config->noise_freedom)
         return LINEAGE_OK;
-    enum lineage_status status = lineage_evidence_load_for(&evidence, store, NULL, NULL, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_evidence_load_for(&evidence, store, NULL, NULL, err));
     const bool pooled = pool_runs(&evidence);
     const struct lineage_noise noise = evidence.noise;
     lineage_evidence_release(&evidence);
@@ -741,8 +739,8 @@ enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clea
     if ((!known && !clear) ||
         (known ? shorten(noise.std) == config->noise_std && noise.freedom == config->noise_freedom : !config->noise_freedom))
         return LINEAGE_OK;
-    status = lineage_store_measure_noise(store, known ? shorten(noise.std) : 0, known ? (unsigned)noise.freedom : 0,
-                                         known ? (unsigned)noise.runs : 0, err);
+    enum lineage_status status = lineage_store_measure_noise(
+        store, known ? shorten(noise.std) : 0, known ? (unsigned)noise.freedom : 0, known ? (unsigned)noise.runs : 0, err);
     return status == LINEAGE_EEXIST ? LINEAGE_OK : status;
 }
 

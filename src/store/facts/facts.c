@@ -114,9 +114,7 @@ static enum lineage_status find_blocked(struct lineage_facts *facts, struct line
 static enum lineage_status estimate_noise(struct lineage_facts *facts, struct lineage_error *err)
 {
     struct lineage_replicas replicas;
-    enum lineage_status status = lineage_replicas_find(&replicas, facts->ideas, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_replicas_find(&replicas, facts->ideas, err));
     facts->noise = replicas.noise;
     facts->freedom = replicas.freedom;
     facts->n_replicas = replicas.scored;
@@ -246,13 +244,9 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
         return LINEAGE_OK;
     if (report->rows > LINEAGE_FACTS_TRIALS)
         facts->unread = query.after = report->rows - LINEAGE_FACTS_TRIALS;
-    enum lineage_status status = lineage_ideas_new(&facts->ideas, err);
-    if (status == LINEAGE_OK)
-        status = lineage_ideas_add_query(facts->ideas, store, &query, err);
-    if (status == LINEAGE_OK)
-        status = lineage_ideas_settle(facts->ideas, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_ideas_new(&facts->ideas, err));
+    TRY(lineage_ideas_add_query(facts->ideas, store, &query, err));
+    TRY(lineage_ideas_settle(facts->ideas, err));
     size_t count = lineage_ideas_count(facts->ideas);
     for (size_t i = 0; i < count; i++) {
         const struct lineage_idea *idea = lineage_ideas_get(facts->ideas, i);
@@ -271,19 +265,16 @@ enum lineage_status lineage_facts_load(struct lineage_facts *facts, struct linea
     if (!facts->line)
         return store_no_memory(err);
     facts->n_line = lineage_knobs_line(facts->line, count, facts->ideas, facts->best);
-    status = lineage_knobs_find(&facts->knobs, facts->ideas, facts->best, 0, err);
-    if (status == LINEAGE_OK)
-        status = estimate_noise(facts, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_knobs_find(&facts->knobs, facts->ideas, facts->best, 0, err));
+    TRY(estimate_noise(facts, err));
     if (report->noise_std > 0)
         facts->noise = report->noise_std;
     facts->noise_estimated = report->noise_std <= 0 && facts->noise > 0;
     count_gains(facts);
     if (!find_beside(facts, report) || !find_again(facts))
         return store_no_memory(err);
-    status = compare_code(facts, store, report, err);
-    return status == LINEAGE_OK ? find_blocked(facts, store, report, err) : status;
+    TRY(compare_code(facts, store, report, err));
+    return find_blocked(facts, store, report, err);
 }
 
 void lineage_facts_release(struct lineage_facts *facts)

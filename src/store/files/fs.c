@@ -575,8 +575,8 @@ enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, 
 enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
 {
     int fd;
-    enum lineage_status status = open_to_read(&fd, dir_fd, name, 0, err);
-    return status == LINEAGE_OK ? read_opened(fd, name, out, err) : status;
+    TRY(open_to_read(&fd, dir_fd, name, 0, err));
+    return read_opened(fd, name, out, err);
 }
 
 bool fs_boot(char id[FS_BOOT])

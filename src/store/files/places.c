@@ -206,8 +206,8 @@ static enum lineage_status save(int dir_fd, const char *place, const char *bytes
 enum lineage_status torn_save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
                               struct lineage_error *err)
 {
-    enum lineage_status status = save(dir_fd, place, bytes, length, name, err);
-    if (status == LINEAGE_OK && fs_sync_dir(dir_fd) != 0)
-        status = store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", place);
-    return status;
+    TRY(save(dir_fd, place, bytes, length, name, err));
+    if (fs_sync_dir(dir_fd) != 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", place);
+    return LINEAGE_OK;
 }

@@ -48,9 +48,7 @@ enum lineage_status own_record_base(struct buf *base, int store_dir_fd, struct l
     char text[RECORD_MAX];
     if (fs_identify(store_dir_fd, "", &dir) != 0)
         return store_fail_errno(err, LINEAGE_EIO, "cannot look at the directory of the store");
-    enum lineage_status status = state_dir_path(base, "it is recorded which mirrors this user made", err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(state_dir_path(base, "it is recorded which mirrors this user made", err));
     record_text(text, &dir);
     buf_printf(base, "/mirrors/%s", text);
     return base->failed ? store_no_memory(err) : LINEAGE_OK;
@@ -128,11 +126,9 @@ static enum lineage_status open_stores(int *fd, bool make, struct lineage_error 
 {
     struct buf path = {0};
     *fd = -1;
-    enum lineage_status status = state_dir_path(&path, "it is recorded which directories this user trusts", err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(state_dir_path(&path, "it is recorded which directories this user trusts", err));
     buf_puts(&path, "/stores/");
-    status = path.failed ? store_no_memory(err) : make ? state_dir_make_parents(path.data, err) : LINEAGE_OK;
+    enum lineage_status status = path.failed ? store_no_memory(err) : make ? state_dir_make_parents(path.data, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
         *fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0);
     if (status == LINEAGE_OK && *fd < 0 && (make || errno != ENOENT))
@@ -182,9 +178,7 @@ static enum lineage_status read_record(struct record *record, int fd, const char
         return errno == ENOENT ? LINEAGE_ENOTFOUND : store_fail_errno(err, LINEAGE_EIO, "cannot look at the record %s", name);
     if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
         return LINEAGE_ENOTFOUND;
-    enum lineage_status status = fs_read_file(fd, name, &record->text, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(fs_read_file(fd, name, &record->text, err));
     char *rest = record->text.data;
     if (!rest || !take_line(&device, &rest) || !take_line(&record->server, &rest) || !take_line(&record->path, &rest))
         return LINEAGE_ENOTFOUND;
@@ -214,10 +208,10 @@ enum lineage_status trust_record_check(int dir_fd, const char *server, enum trus
     int fd;
     *trust = TRUST_NO;
     *other = NULL;
-    enum lineage_status status = open_stores(&fd, false, err);
-    if (status != LINEAGE_OK || fd < 0)
-        return status;
-    status = name_of(name, &dir, dir_fd, err);
+    TRY(open_stores(&fd, false, err));
+    if (fd < 0)
+        return LINEAGE_OK;
+    enum lineage_status status = name_of(name, &dir, dir_fd, err);
     if (status == LINEAGE_OK)
         status = read_record(&record, fd, name, err);
     if (status == LINEAGE_OK)
@@ -348,9 +342,9 @@ static enum lineage_status read_all(struct records *records, int *fd, struct lin
     const char *name;
     bool room = true;
     *records = (struct records){0};
-    enum lineage_status status = open_stores(fd, false, err);
-    if (status != LINEAGE_OK || *fd < 0)
-        return status;
+    TRY(open_stores(fd, false, err));
+    if (*fd < 0)
+        return LINEAGE_OK;
     int listed = fs_open(*fd, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *list = listed < 0 ? NULL : fs_list(listed);
     if (!list)

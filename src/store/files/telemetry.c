@@ -28,14 +28,13 @@ static enum lineage_status check_step(const json_t *step, size_t i, struct linea
 static enum lineage_status check(const json_t *root, struct lineage_error *err)
 {
     const json_t *steps = json_object_get(root, "steps");
-    enum lineage_status status = LINEAGE_OK;
     if (!json_is_object(root))
         return store_fail(err, LINEAGE_EINVAL, "telemetry: not a JSON object");
     if (steps && !json_is_array(steps))
         return store_fail(err, LINEAGE_EINVAL, "telemetry: steps is not a list");
-    for (size_t i = 0; status == LINEAGE_OK && i < json_array_size(steps); i++)
-        status = check_step(json_array_get(steps, i), i, err);
-    return status;
+    for (size_t i = 0; i < json_array_size(steps); i++)
+        TRY(check_step(json_array_get(steps, i), i, err));
+    return LINEAGE_OK;
 }
 
 /* Opens telemetry/ and replaces the file in it, so that the directory that is synced is the one that contains the

@@ -140,13 +140,11 @@ enum lineage_status row_compose_notes(const char **notes, const struct lineage_t
     struct lineage_trial said;
     *notes = trial->notes ? trial->notes : "";
     buf_reset(scratch);
-    enum lineage_status status = notes_parse(&said, *notes, arena, err);
-    if (status == LINEAGE_OK)
-        status = compose(scratch, trial, &said, err);
-    if (status == LINEAGE_OK)
-        status = check_infinity(*notes, err);
-    if (status != LINEAGE_OK || (!scratch->length && !scratch->failed))
-        return status;
+    TRY(notes_parse(&said, *notes, arena, err));
+    TRY(compose(scratch, trial, &said, err));
+    TRY(check_infinity(*notes, err));
+    if ((!scratch->length && !scratch->failed))
+        return LINEAGE_OK;
     if (**notes)
         buf_puts(scratch, *notes);
     else

@@ -335,16 +335,14 @@ static enum lineage_status check_turn(const struct lineage_turn_stat *turn, stru
  * field instead of a cell that the caller never saw. */
 enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err)
 {
-    enum lineage_status status = row_check_cells(trial, NULL, err);
-    if (status == LINEAGE_OK)
-        status = check_number("ig_clip_scale_mean", trial->ig_clip_scale_mean, err);
-    if (status == LINEAGE_OK)
-        status = check_number("ig_clip_scale_std", trial->ig_clip_scale_std, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
-        status = check_param(&trial->params[i], err);
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_metrics; i++)
-        status = check_metric(&trial->metrics[i], err);
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_turns; i++)
-        status = check_turn(&trial->turns[i], err);
-    return status;
+    TRY(row_check_cells(trial, NULL, err));
+    TRY(check_number("ig_clip_scale_mean", trial->ig_clip_scale_mean, err));
+    TRY(check_number("ig_clip_scale_std", trial->ig_clip_scale_std, err));
+    for (size_t i = 0; i < trial->n_params; i++)
+        TRY(check_param(&trial->params[i], err));
+    for (size_t i = 0; i < trial->n_metrics; i++)
+        TRY(check_metric(&trial->metrics[i], err));
+    for (size_t i = 0; i < trial->n_turns; i++)
+        TRY(check_turn(&trial->turns[i], err));
+    return LINEAGE_OK;
 }

@@ -201,9 +201,9 @@ static enum lineage_status file_look(struct log *log, struct log_state *state, s
 static enum lineage_status open_for_reading(struct log_file *file, struct lineage_error *err)
 {
     struct log_state state;
-    enum lineage_status status = file_look(&file->log, &state, err);
-    if (status != LINEAGE_OK || !state.exists)
-        return status;
+    TRY(file_look(&file->log, &state, err));
+    if (!state.exists)
+        return LINEAGE_OK;
     if (file->read_fd >= 0 && log_is_same(&state, &file->read_state))
         return LINEAGE_OK;
     close_fd(&file->read_fd);
@@ -426,10 +426,9 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
                                        struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
-    enum lineage_status status = add(file, state, bytes, length, sync, err);
-    if (status == LINEAGE_OK)
-        acknowledge(file, state, sync);
-    return status;
+    TRY(add(file, state, bytes, length, sync, err));
+    acknowledge(file, state, sync);
+    return LINEAGE_OK;
 }
 
 /* Copies the bytes to a file. They are read again and counted, because a tool that does not take the lock may have
@@ -464,8 +463,8 @@ static enum lineage_status file_set_aside(struct log *log, struct log_state *sta
                                           struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
-    enum lineage_status status = keep_aside(file, state, from, state->size, name, err);
-    return status == LINEAGE_OK ? cut(file, state, from, err) : status;
+    TRY(keep_aside(file, state, from, state->size, name, err));
+    return cut(file, state, from, err);
 }
 
 /*
@@ -521,8 +520,8 @@ static enum lineage_status file_blank(struct log *log, struct log_state *state, 
                                       struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
-    enum lineage_status status = keep_aside(file, state, from, to, name, err);
-    return status == LINEAGE_OK ? write_line_ends(file, from, to, err) : status;
+    TRY(keep_aside(file, state, from, to, name, err));
+    return write_line_ends(file, from, to, err);
 }
 
 /* ---- many records at once ---------------------------------------------------------------------------------------- */
@@ -566,11 +565,9 @@ static enum lineage_status file_append_many(struct log *log, struct log_state *s
 {
     struct log_file *file = file_of(log);
     struct lineage_error ignored;
-    enum lineage_status status = stage(file, state->size, bytes, length, sync, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(stage(file, state->size, bytes, length, sync, err));
     file->torn = false;
-    status = add(file, state, bytes, length, sync, err);
+    enum lineage_status status = add(file, state, bytes, length, sync, err);
     if (!file->torn) /* otherwise the next claim truncates the log */
         forget_staged(file, sync, &ignored); /* if the staged file stays, the next claim finds its bytes in the log */
     if (status == LINEAGE_OK)
@@ -618,7 +615,6 @@ static enum lineage_status take_back(struct log_file *file, struct log_state *st
                                      struct lineage_error *err)
 {
     size_t whole = n;
-    enum lineage_status status = LINEAGE_OK;
     if (from + n == state->size)
         return cut(file, state, from, err);
     while (whole && bytes[whole - 1] != '\n')
@@ -626,10 +622,8 @@ static enum lineage_status take_back(struct log_file *file, struct log_state *st
     const char *header_end = from ? NULL : memchr(bytes, '\n', whole);
     uint64_t to = from + whole, first = header_end ? (uint64_t)(header_end - bytes) + 1 : from;
     if (has_open_quote(bytes + whole, n - whole))
-        status = find_line_end(file, state, from + n, &to, err);
-    if (status == LINEAGE_OK && to > first)
-        status = file_blank(&file->log, state, first, to, state->aside, err);
-    return status;
+        TRY(find_line_end(file, state, from + n, &to, err));
+    return to > first ? file_blank(&file->log, state, first, to, state->aside, err) : LINEAGE_OK;
 }
 
 /* If all staged bytes are in the log there is nothing to repair. After an unfinished write was removed, the staged file

@@ -56,9 +56,7 @@ enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirr
                               "substr(t.exp_id, 5) END)"
                               " AND c.parent_exp <> '' WHERE t.seq = ?1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "i", seq);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_rows(mirror, &stmt, err, sql, "i", seq));
     return mirror_list_seqs(rows, mirror, stmt, err);
 }
 
@@ -68,8 +66,8 @@ enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror 
                               "trials t"
                               " ON t.seq = v.seq WHERE a.kept <> (t.status IN ('keep', 'baseline'))";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    return status == LINEAGE_OK ? mirror_list_seqs(rows, mirror, stmt, err) : status;
+    TRY(mirror_prepare(mirror, &stmt, sql, err));
+    return mirror_list_seqs(rows, mirror, stmt, err);
 }
 
 /* ---- which rows to compute ---- */
@@ -183,19 +181,19 @@ static enum lineage_status read_stretch(struct places *places, struct lineage_er
     static const char parents[] = "SELECT t.seq, " PARENT " FROM trials t INDEXED BY trials_by_parent WHERE t.parent_exp <> ''";
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(places->mirror, &stmt, kept, err);
-    while (status == LINEAGE_OK && (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, places->mirror, stmt, err)) {
         struct place *place = find(places, (uint32_t)sqlite3_column_int64(stmt, 0));
         if (place)
             place->kept = 1;
     }
-    if (status == LINEAGE_ENOTFOUND)
+    if (status == LINEAGE_OK)
         status = mirror_prepare(places->mirror, &stmt, parents, err);
-    while (status == LINEAGE_OK && (status = mirror_step(places->mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, places->mirror, stmt, err)) {
         struct place *place = find(places, (uint32_t)sqlite3_column_int64(stmt, 0));
         if (place)
             place->parent = (uint32_t)sqlite3_column_int64(stmt, 1);
     }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* Reads a row of the table, which is zeroed if it is not there. */
@@ -334,12 +332,12 @@ static enum lineage_status write_all(const struct places *places, struct lineage
 
 static enum lineage_status compute_all(struct places *places, struct lineage_error *err)
 {
-    enum lineage_status status = places->stretch ? read_stretch(places, err) : read_each(places, err);
-    if (status == LINEAGE_OK && places->no_parents)
-        status = follow_keeps(places, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++)
-        status = compute_from(places, &places->items[i], err);
-    return status;
+    TRY(places->stretch ? read_stretch(places, err) : read_each(places, err));
+    if (places->no_parents)
+        TRY(follow_keeps(places, err));
+    for (size_t i = 0; i < places->n; i++)
+        TRY(compute_from(places, &places->items[i], err));
+    return LINEAGE_OK;
 }
 
 /* ---- the update ---- */
@@ -359,9 +357,7 @@ static enum lineage_status look_at_extent(struct extent *extent, struct mirror *
                               " ('" LINEAGE_VOID_JOB "', '" LINEAGE_UNVOID_JOB "')),"
                               " EXISTS (SELECT 1 FROM ancestors WHERE seq = 1 AND kind <> 2)";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_row(mirror, &stmt, err, sql, "");
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_row(mirror, &stmt, err, sql, ""));
     extent->rows = (uint32_t)sqlite3_column_int64(stmt, 0);
     extent->there = (uint32_t)sqlite3_column_int64(stmt, 1);
     extent->no_parents = sqlite3_column_int(stmt, 2) != 0;

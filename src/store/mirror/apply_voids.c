@@ -194,8 +194,8 @@ static enum lineage_status judge(struct mirror *mirror, struct lineage_error *er
 
 enum lineage_status mirror_recount(struct mirror *mirror, int64_t left_out, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_run_script(mirror, schema_recount, left_out, err);
-    return status == LINEAGE_OK ? mirror_exec(mirror, "DELETE FROM void_changes", err) : status;
+    TRY(mirror_run_script(mirror, schema_recount, left_out, err));
+    return mirror_exec(mirror, "DELETE FROM void_changes", err);
 }
 
 enum lineage_status void_rows_apply(struct void_rows *rows, struct mirror *mirror, struct mirror_seqs *moved,

@@ -152,14 +152,13 @@ static enum lineage_status check_version(struct mirror *mirror, int version, str
 static enum lineage_status make_or_check(struct mirror *mirror, struct lineage_error *err)
 {
     int version = 0;
-    enum lineage_status status = read_version(mirror, &version, err);
-    if (status == LINEAGE_OK)
-        status = check_version(mirror, version, err);
-    if (status != LINEAGE_OK || version == MIRROR_VERSION)
-        return status;
+    TRY(read_version(mirror, &version, err));
+    TRY(check_version(mirror, version, err));
+    if (version == MIRROR_VERSION)
+        return LINEAGE_OK;
     if (mirror->frozen)
         return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, and may not be written", version);
-    status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
+    enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     if (status == LINEAGE_OK)
         status = read_version(mirror, &version, err); /* another process may have been first */
     if (status == LINEAGE_OK)
@@ -302,11 +301,9 @@ static enum lineage_status open_file(struct mirror *mirror, bool on_disk, enum m
 static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;
-    enum lineage_status status = look_from_here(mirror, &log, err);
-    if (status == LINEAGE_OK && log.size >= LARGE_FILE && !mirror->frozen)
-        status = mirror_exec(mirror, "PRAGMA page_size = 16384", err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(look_from_here(mirror, &log, err));
+    if (log.size >= LARGE_FILE && !mirror->frozen)
+        TRY(mirror_exec(mirror, "PRAGMA page_size = 16384", err));
     bool files = log.size < LARGEST_SORTED && checked_pages_scratch_in_memory();
     return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
 }
@@ -338,9 +335,9 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
  * belong to another database. */
 static enum lineage_status set_up_in_place(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = set_up(mirror, err);
-    if (status != LINEAGE_OK || !mirror_file_is_gone(mirror))
-        return status;
+    TRY(set_up(mirror, err));
+    if (!mirror_file_is_gone(mirror))
+        return LINEAGE_OK;
     mirror->damaged = true;
     return store_fail(err, LINEAGE_EDB, "lineage.db was replaced while it was opened");
 }
@@ -430,14 +427,12 @@ enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_er
     enum mirror_file file;
     mirror_disconnect(mirror);
     mirror->on_disk = mirror->thawed = true;
-    enum lineage_status status = mirror_place_hold(mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_place_renew(mirror, err);
-    if (status == LINEAGE_OK)
-        status = open_file(mirror, true, &file, err);
-    if (status == LINEAGE_OK && mirror->frozen)
-        status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
-    return status == LINEAGE_OK ? set_up_in_place(mirror, err) : status;
+    TRY(mirror_place_hold(mirror, err));
+    TRY(mirror_place_renew(mirror, err));
+    TRY(open_file(mirror, true, &file, err));
+    if (mirror->frozen)
+        return store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
+    return set_up_in_place(mirror, err);
 }
 
 /* Many readers beside one writer need write-ahead mode, but the first load is faster without it. A failure only means

@@ -371,8 +371,8 @@ static enum lineage_status take_record(struct ingest *in, struct parsed_record *
     const bool is_content = record->content && !parsed->is_header;
     enum lineage_status status = LINEAGE_OK;
     if (is_content && parsed->is_row)
-        status = add_row(in, parsed, err);
-    if (status == LINEAGE_OK && is_content && parsed->fault != ROW_SOUND) {
+        TRY(add_row(in, parsed, err));
+    if (is_content && parsed->fault != ROW_SOUND) {
         const char *id = parsed->fault_id;
         status = mirror_insert_finding(mirror, record, parsed->digest, parsed->fault, parsed->is_row, id ? id : "",
                                        parsed->reason, err);
@@ -394,9 +394,10 @@ static enum lineage_status take_record(struct ingest *in, struct parsed_record *
 static enum lineage_status start_parser(struct ingest *in, const struct tsv_record *header, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
-    enum lineage_status status = header ? mirror_set_header(mirror, header->bytes, header->length, err) : LINEAGE_OK;
-    if (status != LINEAGE_OK || !mirror->has_layout)
-        return status;
+    if (header)
+        TRY(mirror_set_header(mirror, header->bytes, header->length, err));
+    if (!mirror->has_layout)
+        return LINEAGE_OK;
     in->parser = row_parser_new(&mirror->layout, mirror->reader, in->much);
     return in->parser ? LINEAGE_OK : store_no_memory(err);
 }
@@ -533,18 +534,14 @@ static enum lineage_status make_indexes(struct ingest *in, struct lineage_error 
 /* Writes what waits for the last row. */
 static enum lineage_status finish(struct ingest *in, struct lineage_error *err)
 {
-    enum lineage_status status = in->in_bulk ? make_indexes(in, err) : LINEAGE_OK;
-    if (status == LINEAGE_OK)
-        status = param_batch_flush(in->params, in->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_run_script(in->mirror, schema_sums, (int64_t)in->first, err);
-    if (status == LINEAGE_OK && in->float_parents)
-        status = name_float_parents(in->mirror, in->first, err);
-    if (status == LINEAGE_OK)
-        status = void_rows_apply(&in->voids, in->mirror, &in->moved, err);
-    if (status == LINEAGE_OK)
-        status = ancestors_update(in->mirror, &in->moved, err);
-    return status;
+    if (in->in_bulk)
+        TRY(make_indexes(in, err));
+    TRY(param_batch_flush(in->params, in->mirror, err));
+    TRY(mirror_run_script(in->mirror, schema_sums, (int64_t)in->first, err));
+    if (in->float_parents)
+        TRY(name_float_parents(in->mirror, in->first, err));
+    TRY(void_rows_apply(&in->voids, in->mirror, &in->moved, err));
+    return ancestors_update(in->mirror, &in->moved, err);
 }
 
 /*

@@ -127,7 +127,7 @@ static enum lineage_status param_batch_add(struct param_batch *batch, struct mir
 {
     enum lineage_status status = LINEAGE_OK;
     if (batch->n >= BATCH)
-        status = param_batch_flush(batch, mirror, err);
+        TRY(param_batch_flush(batch, mirror, err));
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
         if ((trial->params[i].text || !isnan(trial->params[i].value)) && !add_one(batch, &trial->params[i], trial))
             status = store_no_memory(err);
@@ -176,9 +176,7 @@ static void bind_setting(sqlite3_stmt *stmt, int at, const struct param_row *row
 static enum lineage_status insert_rows(struct mirror *mirror, const struct param_row *rows, size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, n == GROUP ? insert_group : insert_one, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_prepare(mirror, &stmt, n == GROUP ? insert_group : insert_one, err));
     for (size_t i = 0; i < n; i++) {
         bind_setting(stmt, (int)i * 3 + 1, &rows[i]);
         sqlite3_bind_int64(stmt, (int)i * 3 + 3, (int64_t)rows[i].seq);
@@ -233,9 +231,7 @@ static const char sum_group[] = "INSERT OR FAIL INTO param_values VALUES " TIMES
 static enum lineage_status write_sums(struct mirror *mirror, const struct sum *sums, size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, n == GROUP ? sum_group : sum_one, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_prepare(mirror, &stmt, n == GROUP ? sum_group : sum_one, err));
     for (size_t i = 0; i < n; i++) {
         int at = (int)i * 6 + 1;
         bind_setting(stmt, at, &sums[i].setting);
@@ -300,8 +296,8 @@ static enum lineage_status add_sums(struct param_batch *batch, struct mirror *mi
 
 enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = write_rows(batch, mirror, err);
-    return status == LINEAGE_OK ? add_sums(batch, mirror, err) : status;
+    TRY(write_rows(batch, mirror, err));
+    return add_sums(batch, mirror, err);
 }
 
 /* The values are in the order of the table of columns in trial.c. */
@@ -336,10 +332,8 @@ static enum lineage_status insert_row(struct mirror *mirror, const struct lineag
     int special = 0, bit = 1, at = 6;
     struct lineage_number expected = {.present = false};
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_rows(mirror, &stmt, err, insert_trial_sql, "iiiii", (int64_t)trial->seq,
-                                             (int64_t)record->line, (int64_t)record->offset, (int64_t)record->length, digest);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_rows(mirror, &stmt, err, insert_trial_sql, "iiiii", (int64_t)trial->seq, (int64_t)record->line,
+                    (int64_t)record->offset, (int64_t)record->length, digest));
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
         const struct lineage_column *column = lineage_column(i);
         const void *member = (const char *)trial + column->offset;
@@ -419,9 +413,7 @@ static enum lineage_status insert_again(struct mirror *mirror, const struct line
     const bool seeded = setting_digest(&setting, trial, lineage_store_seeds(mirror->store));
     if (!again && !mean && !seeded)
         return LINEAGE_OK;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, "REPLACE INTO again_rows VALUES (?,?,?)", err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_prepare(mirror, &stmt, "REPLACE INTO again_rows VALUES (?,?,?)", err));
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
     mirror_bind_text(stmt, 2, again ? id_bare(replicate.exp_id) : mean ? NULL : "");
     if (seeded)
@@ -435,18 +427,13 @@ static enum lineage_status insert_again(struct mirror *mirror, const struct line
 enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial, const struct tsv_record *record,
                                   int64_t digest, struct param_batch *params, struct lineage_error *err)
 {
-    enum lineage_status status = insert_row(mirror, trial, record, digest, err);
-    if (status == LINEAGE_OK)
-        status = param_batch_add(params, mirror, trial, err);
-    if (status == LINEAGE_OK)
-        status = insert_turns(mirror, trial, err);
-    if (status == LINEAGE_OK)
-        status = insert_extras(mirror, trial, err);
-    if (status == LINEAGE_OK)
-        status = insert_metrics(mirror, trial, err);
-    if (status == LINEAGE_OK)
-        status = mirror_insert_night(mirror, trial, err);
-    return status == LINEAGE_OK ? insert_again(mirror, trial, err) : status;
+    TRY(insert_row(mirror, trial, record, digest, err));
+    TRY(param_batch_add(params, mirror, trial, err));
+    TRY(insert_turns(mirror, trial, err));
+    TRY(insert_extras(mirror, trial, err));
+    TRY(insert_metrics(mirror, trial, err));
+    TRY(mirror_insert_night(mirror, trial, err));
+    return insert_again(mirror, trial, err);
 }
 
 /* Names of the kinds of fault as listed in FORMAT.md; `verify` prints these names. */

@@ -105,14 +105,12 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, bool *same, struct l
 {
     sqlite3_stmt *stmt;
     char wanted[READ_BY_MAX];
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt,
+    enum lineage_status status = mirror_row(
+        mirror, &stmt, err,
         "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
         " last_digest, next_id, id_width, provisional,"
         " (SELECT exp_id FROM trials WHERE seq = provisional), (SELECT settings FROM judged_with), names, twice FROM meta",
-        err);
-    if (status == LINEAGE_OK)
-        status = mirror_step(mirror, stmt, err);
+        "");
     if (status == LINEAGE_ENOTFOUND) { /* nothing mirrored yet */
         *same = true;
         mirror->meta = mirror_meta_start();
@@ -326,12 +324,11 @@ static enum lineage_status start(struct records *records, struct lineage_error *
                                " ORDER BY seq";
     static const char damaged[] = "SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
                                   " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
-    enum lineage_status status = mirror_prepare(records->mirror, &records->stmt[0], rows, err);
-    if (status == LINEAGE_OK)
-        status = mirror_prepare(records->mirror, &records->stmt[1], damaged, err);
-    for (int i = 0; status == LINEAGE_OK && i < 2; i++)
-        status = advance(records, i, err);
-    return status;
+    TRY(mirror_prepare(records->mirror, &records->stmt[0], rows, err));
+    TRY(mirror_prepare(records->mirror, &records->stmt[1], damaged, err));
+    for (int i = 0; i < 2; i++)
+        TRY(advance(records, i, err));
+    return LINEAGE_OK;
 }
 
 /* Returns the index of the statement that has the next record, or -1 at the end. Records are compared by offset,

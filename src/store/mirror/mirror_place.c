@@ -239,12 +239,9 @@ enum lineage_status mirror_place_find(struct mirror *mirror, enum mirror_file *f
     struct lineage_error why = {0};
     bool same = true;
     mirror_place_release(mirror);
-    enum lineage_status status = set_place(mirror, store->dir_fd, store->dir, false, err);
-    if (status == LINEAGE_OK)
-        status = mirror_file_look(mirror, file, writable, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = own_record_base(&mirror->place.records, store->dir_fd, &why);
+    TRY(set_place(mirror, store->dir_fd, store->dir, false, err));
+    TRY(mirror_file_look(mirror, file, writable, err));
+    enum lineage_status status = own_record_base(&mirror->place.records, store->dir_fd, &why);
     if (status == LINEAGE_OK) {
         status = judge_file(mirror, *writable, &same, err);
         return status == LINEAGE_OK && !same ? mirror_file_look(mirror, file, writable, err) : status;
@@ -286,17 +283,14 @@ enum lineage_status mirror_place_take_over(struct mirror *mirror, struct lineage
     bool writable;
     struct lineage_store *store = mirror->store;
     mirror_place_release(mirror);
-    enum lineage_status status = set_place(mirror, store->dir_fd, store->dir, false, err);
-    if (status == LINEAGE_OK)
-        status = mirror_file_look(mirror, &file, &writable, err);
-    if (status != LINEAGE_OK || !writable)
-        return status;
+    TRY(set_place(mirror, store->dir_fd, store->dir, false, err));
+    TRY(mirror_file_look(mirror, &file, &writable, err));
+    if (!writable)
+        return LINEAGE_OK;
     if (fs_stat(store->dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_uid != geteuid())
         return LINEAGE_OK; /* another user's */
-    status = own_record_base(&mirror->place.records, store->dir_fd, err);
-    if (status == LINEAGE_OK)
-        status = replace_if(is_foreign, true, mirror, err);
-    if (status == LINEAGE_OK)
-        remove_private(mirror);
-    return status;
+    TRY(own_record_base(&mirror->place.records, store->dir_fd, err));
+    TRY(replace_if(is_foreign, true, mirror, err));
+    remove_private(mirror);
+    return LINEAGE_OK;
 }

@@ -128,16 +128,22 @@ enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status stat
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+bool mirror_next(enum lineage_status *status, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+{
+    if (*status == LINEAGE_OK && (*status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        return true;
+    *status = mirror_end_rows(stmt, *status);
+    return false;
+}
+
 enum lineage_status mirror_list_seqs(struct mirror_seqs *seqs, struct mirror *mirror, sqlite3_stmt *stmt,
                                      struct lineage_error *err)
 {
-    enum lineage_status status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        if (!mirror_seqs_add(seqs, sqlite3_column_int64(stmt, 0))) {
+    enum lineage_status status = LINEAGE_OK;
+    while (mirror_next(&status, mirror, stmt, err))
+        if (!mirror_seqs_add(seqs, sqlite3_column_int64(stmt, 0)))
             status = store_no_memory(err);
-            break;
-        }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* The statement is reset before this returns, because SQLite cannot commit while a statement is still writing. */

@@ -37,6 +37,12 @@ enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
  * otherwise the failure. */
 enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
 
+/*
+ * Steps to the next row while *status is LINEAGE_OK: `while (mirror_next(&status, mirror, stmt, err))`. Returns false, with the statement
+ * reset, after the last row or if *status is or becomes a failure. A loop that ends before that must reset the statement.
+ */
+bool mirror_next(enum lineage_status *status, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
+
 /* Runs a statement that returns no rows, and resets it. Bind its values before the call. */
 enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
 

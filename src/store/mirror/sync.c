@@ -101,9 +101,7 @@ static enum lineage_status report_change(struct mirror *mirror, struct lineage_e
 {
     uint64_t line = 0;
     struct lineage_error why;
-    enum lineage_status status = mirror_first_change(mirror, &line, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_first_change(mirror, &line, err));
     store_fail(&why, LINEAGE_ECORRUPT, "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
                (unsigned long long)line);
     why.line = line;
@@ -132,16 +130,12 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
 {
     struct log_state log;
     bool same = true;
-    enum lineage_status status = load_meta(mirror, err);
-    if (status == LINEAGE_OK)
-        status = log_look(mirror->store->log, &log, err);
-    if (status != LINEAGE_OK || is_current(mirror, &log))
-        return status;
-    status = check_past(mirror, &log, err);
-    if (status == LINEAGE_OK)
-        status = mirror_check_ends(mirror, &log, &same, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(load_meta(mirror, err));
+    TRY(log_look(mirror->store->log, &log, err));
+    if (is_current(mirror, &log))
+        return LINEAGE_OK;
+    TRY(check_past(mirror, &log, err));
+    TRY(mirror_check_ends(mirror, &log, &same, err));
     return same ? mirror_ingest(mirror, &log, err) : report_change(mirror, err);
 }
 
@@ -213,8 +207,8 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
     enum lineage_status status = sync_once(mirror, &why);
     if (status == LINEAGE_OK || status == LINEAGE_EAWAY || status == LINEAGE_ENOMEM || !mirror_can_thaw(mirror))
         return status == LINEAGE_OK ? status : store_give(err, &why);
-    status = mirror_thaw(mirror, err);
-    return status == LINEAGE_OK ? sync_once(mirror, err) : status;
+    TRY(mirror_thaw(mirror, err));
+    return sync_once(mirror, err);
 }
 
 /* A header that cannot be used is the file's fault, not the mirror's, so memory would not help. Such a fault is
@@ -282,8 +276,8 @@ static enum lineage_status look_at_file_again(struct mirror *mirror, struct line
 
 static enum lineage_status make_anew_in_memory(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_connect(mirror, false, err);
-    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+    TRY(mirror_connect(mirror, false, err));
+    return sync_connection(mirror, err);
 }
 
 /* A mirror in memory is rebuilt after an edit of the log, with a notice each time. */
@@ -307,8 +301,8 @@ static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error
         status = catch_up(mirror, true, err);
     if (status == LINEAGE_OK || status == LINEAGE_ELOCKED)
         return status;
-    status = mirror_connect_anew(mirror, err);
-    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+    TRY(mirror_connect_anew(mirror, err));
+    return sync_connection(mirror, err);
 }
 
 /* Another process has replaced the file (mirror_connect_anew), and SQLite does not write to a file that has lost its name. */
@@ -321,10 +315,8 @@ static bool is_replaced(const struct mirror *mirror)
 static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    enum lineage_status status = look_at_file_again(mirror, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = sync_connection(mirror, &why);
+    TRY(look_at_file_again(mirror, err));
+    enum lineage_status status = sync_connection(mirror, &why);
     if (status != LINEAGE_OK && (mirror->damaged || is_replaced(mirror)) && mirror_mended(mirror))
         return LINEAGE_OK;
     if (status != LINEAGE_OK && (mirror->other_settings || mirror->set_back)) {
@@ -338,8 +330,8 @@ static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_e
         return status;
     if (!memory_would_help(mirror, &why))
         return store_give(err, &why);
-    status = use_memory(mirror, &why, err);
-    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+    TRY(use_memory(mirror, &why, err));
+    return sync_connection(mirror, err);
 }
 
 enum { TIMES_MENDED = 3 };
@@ -511,11 +503,10 @@ static void tell_conflict(struct mirror *mirror)
  * it holds, and could write without them. */
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = store_check_owner(mirror->store, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(store_check_owner(mirror->store, err));
     thaw_for_caller(mirror);
-    status = log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
+    enum lineage_status status =
+        log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
     allow_cancelling(mirror, status == LINEAGE_OK);
     if (status == LINEAGE_OK)
         tell_conflict(mirror);
@@ -527,12 +518,10 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
 enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    enum lineage_status status = store_check_owner(mirror->store, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(store_check_owner(mirror->store, err));
     thaw_for_caller(mirror);
     mirror_wait_no_more(mirror, true);
-    status = sync_connection(mirror, &why);
+    enum lineage_status status = sync_connection(mirror, &why);
     if (status == LINEAGE_ELOCKED && mirror->on_disk && load_meta(mirror, NULL) == LINEAGE_OK)
         status = LINEAGE_OK;
     else if (status != LINEAGE_OK)
@@ -556,10 +545,9 @@ enum lineage_status mirror_meet(struct mirror *mirror, const struct log_state *l
                       (mirror->loaded || load_meta(mirror, NULL) == LINEAGE_OK) && mirror->meta.at.watermark &&
                       lags_little(mirror, log);
     mirror->loaded = mirror->loaded || near;
-    enum lineage_status status = near ? LINEAGE_OK : mirror_catch_up(mirror, err);
-    if (status == LINEAGE_OK)
-        tell_conflict(mirror);
-    return status;
+    TRY(near ? LINEAGE_OK : mirror_catch_up(mirror, err));
+    tell_conflict(mirror);
+    return LINEAGE_OK;
 }
 
 void mirror_follow_far(struct mirror *mirror)

@@ -16,9 +16,8 @@ enum lineage_status lineage_store_wait(struct lineage_store *store, double secon
 {
     double milliseconds = seconds < 0 ? -1 : ceil(seconds * 1000);
     *news = false;
-    enum lineage_status status = store_check_owner(store, err);
-    return status == LINEAGE_OK ? log_wait(store->log, milliseconds < LONGEST_MS ? (int)milliseconds : LONGEST_MS, news, err)
-                                : status;
+    TRY(store_check_owner(store, err));
+    return log_wait(store->log, milliseconds < LONGEST_MS ? (int)milliseconds : LONGEST_MS, news, err);
 }
 
 /* Makes the log equal to a file.
@@ -58,11 +57,9 @@ static enum lineage_status add_rest(struct lineage_store *store, const struct bu
                                     struct lineage_error *err)
 {
     struct log_state end;
-    enum lineage_status status = log_claim(store->log, &end, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(log_claim(store->log, &end, err));
     const uint64_t from = end.size;
-    status = check_beginning(store, &end, bytes, err);
+    enum lineage_status status = check_beginning(store, &end, bytes, err);
     if (status == LINEAGE_OK && from < bytes->length)
         status = log_append_many(store->log, &end, bytes->data + from, bytes->length - (size_t)from, true, err);
     log_release(store->log);
@@ -189,10 +186,10 @@ static enum lineage_status check_apart(struct lineage_store *store, const struct
 {
     struct log_state state;
     const uint64_t named[2] = {(uint64_t)there->st_dev, (uint64_t)there->st_ino};
-    enum lineage_status status = log_look(store->log, &state, err);
-    if (status == LINEAGE_OK && memcmp(state.identity, named, sizeof named) == 0)
-        status = store_fail(err, LINEAGE_EINVAL, "%s is the store's own log", path);
-    return status;
+    TRY(log_look(store->log, &state, err));
+    if (memcmp(state.identity, named, sizeof named) == 0)
+        return store_fail(err, LINEAGE_EINVAL, "%s is the store's own log", path);
+    return LINEAGE_OK;
 }
 
 /* If the path is a link, its target is replaced and the link stays. The mode of an existing file is kept. */

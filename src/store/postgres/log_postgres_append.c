@@ -40,8 +40,8 @@ enum lineage_status postgres_blank(struct log *log, struct log_state *state, uin
     struct log_postgres *p = postgres_of(log);
     if (p->claim != CLAIMED || from != p->size || to > state->size)
         return store_fail(err, LINEAGE_EIO, "%s: a record that does not end is not the last one", p->name.shown);
-    enum lineage_status status = torn_save(p->dir_fd, log->place, p->open_end.data, (size_t)(to - from), name, err);
-    return status == LINEAGE_OK ? mend(p, state, from, to, err) : status;
+    TRY(torn_save(p->dir_fd, log->place, p->open_end.data, (size_t)(to - from), name, err));
+    return mend(p, state, from, to, err);
 }
 
 enum lineage_status postgres_set_aside(struct log *log, struct log_state *state, uint64_t from, char name[64],

@@ -120,9 +120,7 @@ static enum lineage_status listen_for_rows(struct log_postgres *p, bool *fresh, 
 static enum lineage_status look_for_news(struct log_postgres *p, bool *news, struct lineage_error *err)
 {
     struct log_state now;
-    enum lineage_status status = postgres_look(&p->log, &now, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(postgres_look(&p->log, &now, err));
     *news = now.size != p->seen.size || now.revision != p->seen.revision || !log_is_same(&now, &p->seen);
     p->seen = now;
     return LINEAGE_OK;

@@ -159,12 +159,10 @@ static enum lineage_status find_dir(struct buf *path, const char *text, struct l
 {
     struct server_name name;
     struct buf what = {0};
-    enum lineage_status status = server_name_parse(&name, text, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(server_name_parse(&name, text, err));
     unsigned long long digest = XXH3_64bits(behind_scheme(text), strlen(behind_scheme(text)));
     buf_printf(&what, "the mirror of %s is to be", text);
-    status = what.failed ? store_no_memory(err) : state_dir_path(path, what.data, err);
+    enum lineage_status status = what.failed ? store_no_memory(err) : state_dir_path(path, what.data, err);
     if (status == LINEAGE_OK)
         buf_printf(path, "/%s-%016llx", name.store, digest);
     buf_release(&what);

@@ -148,11 +148,11 @@ static enum lineage_status find_ends(struct found_chain *found, struct ancestor 
 {
     bool whole = first >= found->total || last >= found->total - first;
     found->first = whole ? found->total : first;
-    enum lineage_status status = add_links(found, at, whole ? found->total : last, err);
-    if (status != LINEAGE_OK || whole || !first)
-        return status;
-    status = go_to_depth(at, found->mirror, first - 1, err);
-    return status == LINEAGE_OK ? add_links(found, at, first, err) : status;
+    TRY(add_links(found, at, whole ? found->total : last, err));
+    if (whole || !first)
+        return LINEAGE_OK;
+    TRY(go_to_depth(at, found->mirror, first - 1, err));
+    return add_links(found, at, first, err);
 }
 
 /* ---- by a walk ---- */
@@ -287,8 +287,8 @@ static enum lineage_status find_without_parents(struct found_chain *found, struc
     found->keeps = at->depth;
     found->by_keeps = found->by_keeps && (at->kept || at->above);
     found->total = found->by_keeps ? at->depth + 1 : 1;
-    enum lineage_status status = find_ends(found, at, first, last, err);
-    return status == LINEAGE_OK ? end_at(found, LINEAGE_CHAIN_ROOT, "", err) : status;
+    TRY(find_ends(found, at, first, last, err));
+    return end_at(found, LINEAGE_CHAIN_ROOT, "", err);
 }
 
 static enum lineage_status find_chain(struct found_chain *found, int64_t seq, size_t first, size_t last,
@@ -297,17 +297,15 @@ static enum lineage_status find_chain(struct found_chain *found, int64_t seq, si
     struct ancestor at = {.depth = 0};
     if (found->rule == MIRROR_CHAIN_ALL)
         return walk_up(found, seq, first, last, err);
-    enum lineage_status status = read_ancestor(&at, found->mirror, seq, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(read_ancestor(&at, found->mirror, seq, err));
     found->by_keeps = found->by_keeps && at.kind == ANCESTORS_NO_PARENTS;
     if (at.kind == ANCESTORS_CYCLE)
         return walk_up(found, seq, first, last, err);
     if (at.kind == ANCESTORS_NO_PARENTS)
         return find_without_parents(found, &at, first, last, err);
     found->total = at.depth + 1;
-    status = find_end(found, at.top, err);
-    return status == LINEAGE_OK ? find_ends(found, &at, first, last, err) : status;
+    TRY(find_end(found, at.top, err));
+    return find_ends(found, &at, first, last, err);
 }
 
 /* Links are loaded in reverse, because they lead up and a chain is listed from its root. */
@@ -394,14 +392,13 @@ enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum m
     return status;
 }
 
-/* The statement is not reset if `each` fails; the next mirror_prepare does that. */
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT seq, parent_exp FROM trials ORDER BY seq", err);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+    while (mirror_next(&status, mirror, stmt, err))
         status = each(context, sqlite3_column_int64(stmt, 0), mirror_text(stmt, 1), err);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 void lineage_chain_release(struct lineage_chain *chain)

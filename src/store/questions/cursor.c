@@ -211,8 +211,8 @@ static enum lineage_status ask_new(void *question, struct lineage_error *err)
     const struct lineage_query query = {.after = q->after};
     free(q->found.items);
     q->found = (struct mirror_seqs){0};
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    return status == LINEAGE_OK ? mirror_query(q->store->mirror, &query, &q->found, err) : status;
+    TRY(mirror_sync(q->store->mirror, err));
+    return mirror_query(q->store->mirror, &query, &q->found, err);
 }
 
 static enum lineage_status find_new(struct mirror_seqs *found, struct lineage_store *store, uint64_t after,
@@ -234,9 +234,7 @@ enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct li
     struct mirror_seqs found;
     *rows = 0;
     *cursor = NULL;
-    enum lineage_status status = find_new(&found, store, after, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(find_new(&found, store, after, err));
     *rows = mirror_position(store->mirror)->rows;
     while (found.n && (uint64_t)found.items[found.n - 1] > *rows)
         found.n--;

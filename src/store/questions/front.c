@@ -80,12 +80,10 @@ static enum lineage_status ask(void *context, struct lineage_error *err)
     struct front_question *q = context;
     struct arena *arena = q->front->memory;
     arena_release(arena);
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_two_scores(q->store->mirror, &q->front->points, &q->front->n, arena, err);
-    if (status == LINEAGE_OK)
-        q->front->n = mirror_front(&q->store->config, q->front->points, q->front->n);
-    return status;
+    TRY(mirror_sync(q->store->mirror, err));
+    TRY(mirror_two_scores(q->store->mirror, &q->front->points, &q->front->n, arena, err));
+    q->front->n = mirror_front(&q->store->config, q->front->points, q->front->n);
+    return LINEAGE_OK;
 }
 
 enum lineage_status lineage_front_load(struct lineage_front *front, struct lineage_store *store, struct lineage_error *err)

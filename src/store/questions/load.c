@@ -104,16 +104,12 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
     bool ok = extras != NULL;
     enum lineage_status status =
         mirror_rows(mirror, &stmt, err, "SELECT name, value FROM extras WHERE seq = ?", "i", (int64_t)trial->seq);
-    if (status != LINEAGE_OK)
-        return status;
-    while (ok && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+    while (ok && mirror_next(&status, mirror, stmt, err))
         ok = fill_extra(extras, layout, stmt, arena);
     sqlite3_reset(stmt);
     trial->extras = extras;
-    trial->n_extras = layout->n_extras;
-    if (!ok)
-        return store_no_memory(err);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    trial->n_extras = extras ? layout->n_extras : 0;
+    return ok ? status : store_no_memory(err);
 }
 
 /* What the notes and extra columns of a trial say. Needs its seq and notes. */
@@ -138,8 +134,8 @@ enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct
     load_columns(stmt, trial, arena, &ok);
     if (!ok)
         return store_no_memory(err);
-    enum lineage_status status = mirror_label(mirror, stmt, LABEL_AT, &trial->status, err);
-    return status == LINEAGE_OK ? load_notes(mirror, trial, arena, err) : status;
+    TRY(mirror_label(mirror, stmt, LABEL_AT, &trial->status, err));
+    return load_notes(mirror, trial, arena, err);
 }
 
 /* Allocates from the caller's arena, so that all rows of a list share its blocks. */
@@ -190,8 +186,8 @@ static enum lineage_status load_outcome(struct mirror *mirror, sqlite3_stmt *stm
     trial->score = number_at(stmt, 4, sqlite3_column_int(stmt, 5) >> SCORE_SPECIAL);
     if (!ok)
         return store_no_memory(err);
-    enum lineage_status status = mirror_label(mirror, stmt, 2, &trial->status, err);
-    return status == LINEAGE_OK ? load_notes(mirror, trial, arena, err) : status;
+    TRY(mirror_label(mirror, stmt, 2, &trial->status, err));
+    return load_notes(mirror, trial, arena, err);
 }
 
 struct rows_question {

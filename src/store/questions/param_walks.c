@@ -124,13 +124,11 @@ static enum lineage_status add_span(struct source *source, struct mirror *mirror
     if (status != LINEAGE_OK)
         return status;
     bind_span(stmt, condition, span);
-    while (!*many && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (!*many && mirror_next(&status, mirror, stmt, err)) {
         *many = source->n == MAX_WALKS;
         source->may_fail = source->may_fail || *many || sqlite3_column_int(stmt, 1);
         if (!*many)
             status = source_add(source, mirror, value_walk_sql, condition->name, sqlite3_column_value(stmt, 0), err);
-        if (status != LINEAGE_OK)
-            break;
     }
     return mirror_end_rows(stmt, status);
 }
@@ -151,16 +149,15 @@ static enum lineage_status mark_span(struct source *source, struct mirror *mirro
                                      size_t span, int64_t newest, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, rows_sql, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_prepare(mirror, &stmt, rows_sql, err));
     bind_span(stmt, condition, span);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    enum lineage_status status = LINEAGE_OK;
+    while (mirror_next(&status, mirror, stmt, err)) {
         int64_t seq = sqlite3_column_int64(stmt, 0);
         if (seq > 0 && seq <= newest)
             source->bits[seq / 64] |= (uint64_t)1 << seq % 64;
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* Marks these trials in a set of bits instead, up to the seq `newest`. */
@@ -299,9 +296,9 @@ static enum lineage_status consider(struct search *s, int64_t seq, struct lineag
 {
     struct near near = {.seq = seq};
     enum lineage_label label;
-    enum lineage_status status = find_label(&label, s->mirror, seq, err);
-    if (status != LINEAGE_OK || !lineage_label_is_informational(label))
-        return status;
+    TRY(find_label(&label, s->mirror, seq, err));
+    if (!lineage_label_is_informational(label))
+        return LINEAGE_OK;
     near.failed = lineage_label_is_failure(label);
     for (size_t i = 0; i < s->n_sources; i++)
         near.met += s->sources[i].at == seq;

@@ -195,12 +195,10 @@ static void add_value(struct builder *b, const struct order *order, const char *
 static enum lineage_status read_time(int64_t *seconds, char day[LINEAGE_TIME_MAX], const char *text, bool since,
                                      struct lineage_error *err)
 {
-    enum lineage_status status = lineage_time_parse(seconds, text, time(NULL), err);
-    if (status == LINEAGE_OK) {
-        lineage_time_format(day, since ? *seconds - SECONDS_PER_DAY : *seconds + 2 * SECONDS_PER_DAY);
-        day[10] = '\0';
-    }
-    return status;
+    TRY(lineage_time_parse(seconds, text, time(NULL), err));
+    lineage_time_format(day, since ? *seconds - SECONDS_PER_DAY : *seconds + 2 * SECONDS_PER_DAY);
+    day[10] = '\0';
+    return LINEAGE_OK;
 }
 
 /* Whether timestamps are seconds since 1970, which do not sort among dates as texts. */

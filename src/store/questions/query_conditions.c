@@ -21,16 +21,14 @@ static enum lineage_status count_time(size_t *n, struct mirror *mirror, const ch
     static const char sql[] = "SELECT count(*) FROM (SELECT 1 FROM trials INDEXED BY trials_by_timestamp"
                               " WHERE timestamp >= ?1 AND timestamp < ?2 LIMIT ?3)";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_prepare(mirror, &stmt, sql, err));
     sqlite3_bind_text(stmt, 1, since ? since : "", -1, SQLITE_STATIC);
     if (until)
         sqlite3_bind_text(stmt, 2, until, -1, SQLITE_STATIC);
     else
         sqlite3_bind_blob(stmt, 2, "", 0, SQLITE_STATIC); /* blobs sort after all texts */
     sqlite3_bind_int64(stmt, 3, LIMIT_OF_COUNT);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_step(mirror, stmt, err);
     *n = status == LINEAGE_OK ? (size_t)sqlite3_column_int64(stmt, 0) : LIMIT_OF_COUNT;
     return mirror_end_rows(stmt, status);
 }
@@ -41,20 +39,15 @@ static enum lineage_status count_labels(size_t *n, struct mirror *mirror, unsign
 {
     static const char sql[] = "SELECT status, n FROM label_counts WHERE ?1 IS NULL OR specialist = ?1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "s", specialist);
     *n = 0;
-    if (status != LINEAGE_OK)
-        return status;
-    mirror_bind_text(stmt, 1, specialist);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         enum lineage_label label;
         status = mirror_label(mirror, stmt, 0, &label, err);
-        if (status != LINEAGE_OK)
-            break;
-        if (!labels || labels & 1u << label)
+        if (status == LINEAGE_OK && (!labels || labels & 1u << label))
             *n += (size_t)sqlite3_column_int64(stmt, 1);
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* The index of kept or of failed trials; NULL for other labels. */
@@ -80,16 +73,16 @@ enum lineage_status query_find_narrow(struct narrow *narrow, struct mirror *mirr
         *narrow = (struct narrow){"SELECT t.seq FROM trials t INDEXED BY trials_by_timestamp WHERE 1", n};
     if (status != LINEAGE_OK || (!query->labels && !query->specialist))
         return status;
-    status = count_labels(&n, mirror, query->labels, query->specialist, err);
-    if (status == LINEAGE_OK && !n)
+    TRY(count_labels(&n, mirror, query->labels, query->specialist, err));
+    if (!n)
         *narrow = (struct narrow){"SELECT t.seq FROM trials t WHERE 0", 0};
-    if (status != LINEAGE_OK || !query->labels || !index_of(query->labels))
-        return status;
+    if (!query->labels || !index_of(query->labels))
+        return LINEAGE_OK;
     /* The index has the trials of all specialists, and kept trials with either label. */
-    status = count_labels(&n, mirror, query->labels & KEPT_LABELS ? KEPT_LABELS : query->labels, NULL, err);
-    if (status == LINEAGE_OK && n < narrow->n)
+    TRY(count_labels(&n, mirror, query->labels & KEPT_LABELS ? KEPT_LABELS : query->labels, NULL, err));
+    if (n < narrow->n)
         *narrow = (struct narrow){index_of(query->labels), n};
-    return status;
+    return LINEAGE_OK;
 }
 
 /* ---- runs a statement that was built from parts, with its values bound.
@@ -195,9 +188,9 @@ static enum lineage_status check_kind(struct mirror *mirror, const struct named 
 {
     const char *name = named->name;
     bool numbers, texts;
-    enum lineage_status status = find_kinds(mirror, named, &numbers, &texts, err);
-    if (status != LINEAGE_OK || is_any(condition) || numbers == texts)
-        return status;
+    TRY(find_kinds(mirror, named, &numbers, &texts, err));
+    if (is_any(condition) || numbers == texts)
+        return LINEAGE_OK;
     if (numbers && condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds numbers; '%.60s' is not a number", name,
                           condition->texts[0]);
@@ -218,11 +211,11 @@ enum lineage_status query_mean_wide(struct lineage_condition *condition, struct 
     condition->range = (struct lineage_range){.low = {false, 0}};
     if (condition->n_texts > 1 || !lineage_param_is_text(text) || !lineage_number_parse(&value, text, strlen(text)))
         return LINEAGE_OK;
-    enum lineage_status status = name_find_param(mirror, condition->name, &named, err);
-    if (status == LINEAGE_OK && (named.kind == NAME_PARAM || named.kind == NAME_SETTING))
-        status = find_kinds(mirror, &named, &numbers, &texts, err);
-    if (status != LINEAGE_OK || !numbers || named.kind == NAME_TEXT_COLUMN)
-        return status;
+    TRY(name_find_param(mirror, condition->name, &named, err));
+    if (named.kind == NAME_PARAM || named.kind == NAME_SETTING)
+        TRY(find_kinds(mirror, &named, &numbers, &texts, err));
+    if (!numbers || named.kind == NAME_TEXT_COLUMN)
+        return LINEAGE_OK;
     slack = texts ? 0 : lineage_slack(tolerance, value);
     condition->range = (struct lineage_range){{true, value - slack}, {true, value + slack}};
     condition->n_texts = texts;
@@ -363,13 +356,7 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
     static const char extras[] = "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
                                  " BETWEEN ?2 AND ?3 LIMIT ?4)";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt,
-                                                named->kind == NAME_PARAM    ? params
-                                                : named->kind == NAME_METRIC ? metrics
-                                                                             : extras,
-                                                err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : named->kind == NAME_METRIC ? metrics : extras, err));
     sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
     sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
     if (is_any(condition) && named->kind == NAME_PARAM)
@@ -377,7 +364,7 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
     else
         sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
     sqlite3_bind_int64(stmt, 4, limit);
-    status = mirror_step(mirror, stmt, err);
+    enum lineage_status status = mirror_step(mirror, stmt, err);
     *n = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
     sqlite3_reset(stmt);
     return status;
@@ -417,10 +404,10 @@ enum lineage_status lead_consider(struct builder *b, struct lead *lead, const st
     int64_t n;
     if (!name_table(named->kind) || (named->kind == NAME_EXTRA && condition->n_texts))
         return LINEAGE_OK;
-    enum lineage_status status = query_count_rows(b->mirror, named, condition, lead->limit, &n, err);
-    if (status == LINEAGE_OK && (!lead->found || n < lead->n))
+    TRY(query_count_rows(b->mirror, named, condition, lead->limit, &n, err));
+    if (!lead->found || n < lead->n)
         *lead = (struct lead){*named, *condition, n, lead->limit, at, true};
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Adds the trials that the lead finds, or all trials. CROSS JOIN tells SQLite to begin with the left table; its planner

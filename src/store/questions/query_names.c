@@ -55,9 +55,9 @@ static enum lineage_status list_known(struct mirror *mirror, struct buf *out, st
                        "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM metric_rows UNION"
                        " SELECT DISTINCT name FROM extras LIMIT 40",
                        err);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+    while (mirror_next(&status, mirror, stmt, err))
         buf_printf(out, " %s", mirror_text(stmt, 0));
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* Finds the known name that is nearest to a misspelt one; at most a third of it may differ. Returns its length, 0 for none. */
@@ -251,7 +251,7 @@ enum lineage_status name_exact_text(const char **text, struct mirror *mirror, co
     if (status != LINEAGE_OK || !value_sql(sql, &named) || (status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, named.name, -1, SQLITE_STATIC);
-    while (!exact && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (!exact && mirror_next(&status, mirror, stmt, err)) {
         const char *value = mirror_text(stmt, 0);
         exact = strcmp(value, *text) == 0;
         if (!exact && !found && text_is_shown_as(value, *text) && !(found = arena_text(arena, value, strlen(value))))
@@ -259,5 +259,5 @@ enum lineage_status name_exact_text(const char **text, struct mirror *mirror, co
     }
     if (found && !exact)
         *text = found;
-    return mirror_end_rows(stmt, status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status);
+    return mirror_end_rows(stmt, status);
 }

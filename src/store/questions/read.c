@@ -93,12 +93,10 @@ static enum lineage_status mirror_near_ids(char *near, size_t size, struct mirro
     enum lineage_status status = LINEAGE_OK;
     for (int i = 0; i < 2 && !used && status == LINEAGE_OK; i++) {
         sqlite3_stmt *stmt;
-        status = mirror_prepare(mirror, &stmt, sql[i], err);
-        if (status == LINEAGE_OK)
-            sqlite3_bind_text(stmt, 1, id, (int)lineage_text_prefix(id, length - (length > 1), 80), SQLITE_TRANSIENT);
-        while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && used + 50 < size)
+        status = mirror_rows(mirror, &stmt, err, sql[i], "t", id, lineage_text_prefix(id, length - (length > 1), 80));
+        while (mirror_next(&status, mirror, stmt, err) && used + 50 < size)
             used += (size_t)snprintf(near + used, size - used, "%s%.40s", used ? ", " : "", mirror_text(stmt, 0));
-        status = mirror_end_rows(stmt, status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status);
+        sqlite3_reset(stmt);
     }
     return status;
 }
@@ -114,13 +112,11 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
                                  " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
     sqlite3_stmt *stmt;
     bool up = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
-    enum lineage_status status = mirror_row(mirror, &stmt, err, up ? higher : lower, "");
-    if (status == LINEAGE_OK) {
-        *seq = sqlite3_column_int64(stmt, 0);
-        *score = sqlite3_column_double(stmt, 1);
-        sqlite3_reset(stmt);
-    }
-    return status;
+    TRY(mirror_row(mirror, &stmt, err, up ? higher : lower, ""));
+    *seq = sqlite3_column_int64(stmt, 0);
+    *score = sqlite3_column_double(stmt, 1);
+    sqlite3_reset(stmt);
+    return LINEAGE_OK;
 }
 
 enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct lineage_scatter *scatter,
@@ -133,7 +129,7 @@ enum lineage_status mirror_scatter(struct mirror *mirror, int64_t before, struct
     size_t n = 0;
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "i", before);
-    while (status == LINEAGE_OK && n < sizeof scores / sizeof *scores && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+    while (n < sizeof scores / sizeof *scores && mirror_next(&status, mirror, stmt, err))
         scores[n++] = sqlite3_column_double(stmt, 0);
     *scatter = lineage_scatter_of(scores, n);
     return mirror_end_rows(stmt, status);
@@ -154,13 +150,13 @@ enum lineage_status mirror_each_snapshot(struct mirror *mirror, void (*visit)(vo
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
         mirror, &stmt, "SELECT line, exp_id, snapshot_path FROM trials WHERE snapshot_path <> '' ORDER BY seq", err);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         const struct lineage_trial trial = {.line = (uint64_t)sqlite3_column_int64(stmt, 0),
                                             .exp_id = mirror_text(stmt, 1),
                                             .snapshot_path = mirror_text(stmt, 2)};
         visit(context, &trial);
     }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
@@ -170,12 +166,12 @@ enum lineage_status mirror_each_note(struct mirror *mirror, const char *text,
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_rows(
         mirror, &stmt, err, "SELECT line, exp_id, notes FROM trials WHERE instr(notes, ?) > 0 ORDER BY seq", "s", text);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         const struct lineage_trial trial = {
             .line = (uint64_t)sqlite3_column_int64(stmt, 0), .exp_id = mirror_text(stmt, 1), .notes = mirror_text(stmt, 2)};
         visit(context, &trial);
     }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* This question has no index, because it is rare: it is asked only if a name is taken, after a kill or because of an
@@ -224,8 +220,8 @@ static enum lineage_status ask_find(void *question, struct lineage_error *err)
 {
     const struct question *q = question;
     int64_t seq = 0;
-    enum lineage_status status = resolve(q->store, q->id, &seq, err);
-    return status == LINEAGE_OK ? mirror_load(q->store->mirror, seq, q->trial, err) : status;
+    TRY(resolve(q->store, q->id, &seq, err));
+    return mirror_load(q->store->mirror, seq, q->trial, err);
 }
 
 enum lineage_status lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
@@ -260,10 +256,9 @@ static enum lineage_status ask_best(void *question, struct lineage_error *err)
     const struct question *q = question;
     int64_t seq = 0;
     double score;
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_best(q->store->mirror, &seq, &score, err);
-    return status == LINEAGE_OK ? mirror_load(q->store->mirror, seq, q->trial, err) : status;
+    TRY(mirror_sync(q->store->mirror, err));
+    TRY(mirror_best(q->store->mirror, &seq, &score, err));
+    return mirror_load(q->store->mirror, seq, q->trial, err);
 }
 
 /* The message names the score column, because a store may have a hundred rows without any kept row that has a finite
@@ -283,11 +278,9 @@ static enum lineage_status ask_chain(void *question, struct lineage_error *err)
     const struct question *q = question;
     int64_t seq = 0;
     *q->chain = (struct lineage_chain){0};
-    enum lineage_status status = resolve(q->store, q->id, &seq, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(resolve(q->store, q->id, &seq, err));
     bool began = mirror_begin_reading(q->store->mirror);
-    status = mirror_chain(q->store->mirror, seq, q->last, q->chain, err);
+    enum lineage_status status = mirror_chain(q->store->mirror, seq, q->last, q->chain, err);
     mirror_end_reading(q->store->mirror, began);
     return status;
 }

@@ -52,19 +52,17 @@ struct growing {
  * not be emptied. */
 static enum lineage_status add_rows(struct growing *list, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
-    enum lineage_status status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        if (!LIST_ROOM(list->items, list->n, list->capacity))
-            status = store_no_memory(err);
-        else {
+    enum lineage_status status = LINEAGE_OK;
+    while (mirror_next(&status, mirror, stmt, err)) {
+        if (LIST_ROOM(list->items, list->n, list->capacity)) {
             list->items[list->n] = (struct lineage_trial){0};
             status = load_trial(mirror, stmt, &list->items[list->n], list->arena, err);
+            list->n += status == LINEAGE_OK;
+        } else {
+            status = store_no_memory(err);
         }
-        if (status != LINEAGE_OK)
-            break;
-        list->n++;
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* -1 is SQLite's value for no limit; SIZE_MAX does not fit into its integers. */
@@ -72,9 +70,7 @@ static enum lineage_status add_list(struct growing *list, struct mirror *mirror,
                                     struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "i", limit > INT64_MAX ? -1 : (int64_t)limit);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_rows(mirror, &stmt, err, sql, "i", limit > INT64_MAX ? -1 : (int64_t)limit));
     return add_rows(list, mirror, stmt, err);
 }
 
@@ -100,10 +96,10 @@ static enum lineage_status keep_list(struct growing *list, enum lineage_status s
 static enum lineage_status add_unscored_infinite(struct growing *list, struct mirror *mirror, bool up, size_t limit,
                                                  struct lineage_error *err)
 {
-    enum lineage_status status = add_list(list, mirror, up ? kept_unscored : kept_lower, limit, err);
-    if (status == LINEAGE_OK && list->n < limit)
-        status = add_list(list, mirror, up ? kept_higher : kept_unscored, limit == MIRROR_ALL ? limit : limit - list->n, err);
-    return status;
+    TRY(add_list(list, mirror, up ? kept_unscored : kept_lower, limit, err));
+    return list->n < limit
+               ? add_list(list, mirror, up ? kept_higher : kept_unscored, limit == MIRROR_ALL ? limit : limit - list->n, err)
+               : LINEAGE_OK;
 }
 
 /* Callers name the order, and this function chooses the statements for it. */
@@ -169,9 +165,7 @@ enum lineage_status mirror_wall_measure(struct mirror *mirror, enum lineage_labe
     *wall = (struct mirror_wall){.n = 0};
     enum lineage_status status =
         mirror_rows(mirror, &stmt, err, strcmp(name, "train_s") == 0 ? train : extra, "ss", name, lineage_label_name(label));
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         if (sqlite3_column_int(stmt, 0)) {
             wall->kept_n = (uint64_t)sqlite3_column_int64(stmt, 1);
             wall->kept_high = sqlite3_column_double(stmt, 3);
@@ -181,7 +175,7 @@ enum lineage_status mirror_wall_measure(struct mirror *mirror, enum lineage_labe
             wall->high = sqlite3_column_double(stmt, 3);
         }
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* The counts are sorted here and not by each printer, so that all printers use the same order. */
@@ -191,23 +185,15 @@ enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_lab
     sqlite3_stmt *stmt;
     int64_t there = 0;
     *n = 0;
-    enum lineage_status status = mirror_integer(mirror, &there, err, "SELECT count(*) FROM label_counts", "");
-    if (status == LINEAGE_OK && !(*counts = arena_alloc(arena, (size_t)there, sizeof **counts)))
-        status = store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &stmt, "SELECT specialist, status, n FROM label_counts ORDER BY specialist, status", err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && *n < (size_t)there) {
-        struct mirror_label_count *count = &(*counts)[*n];
-        if ((status = mirror_label(mirror, stmt, 1, &count->label, err)) != LINEAGE_OK)
-            break;
-        count->n = (uint64_t)sqlite3_column_int64(stmt, 2);
-        if (!(count->specialist = text_of(stmt, 0, arena))) {
-            status = store_no_memory(err);
-            break;
-        }
-        ++*n;
+    TRY(mirror_integer(mirror, &there, err, "SELECT count(*) FROM label_counts", ""));
+    if (!(*counts = arena_alloc(arena, (size_t)there, sizeof **counts)))
+        return store_no_memory(err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT specialist, status, n FROM label_counts ORDER BY specialist, status", err);
+    while (mirror_next(&status, mirror, stmt, err) && *n < (size_t)there) {
+        struct mirror_label_count *count = &(*counts)[(*n)++];
+        *count = (struct mirror_label_count){.specialist = text_of(stmt, 0, arena), .n = (uint64_t)sqlite3_column_int64(stmt, 2)};
+        status = count->specialist ? mirror_label(mirror, stmt, 1, &count->label, err) : store_no_memory(err);
     }
     return mirror_end_rows(stmt, status);
 }
@@ -223,21 +209,17 @@ static const char names_sql[] =
 enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more, struct arena *arena,
                                        struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     *n = *more = 0;
     *names = arena_alloc(arena, LINEAGE_REPORT_PARAMS, sizeof **names);
     enum lineage_status status = *names ? mirror_prepare(mirror, &stmt, names_sql, err) : store_no_memory(err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        if (*n == LINEAGE_REPORT_PARAMS) {
+    while (mirror_next(&status, mirror, stmt, err)) {
+        if (*n == LINEAGE_REPORT_PARAMS)
             ++*more;
-        } else if (!((*names)[(*n)++] = text_of(stmt, 0, arena))) {
+        else if (!((*names)[(*n)++] = text_of(stmt, 0, arena)))
             status = store_no_memory(err);
-            break;
-        }
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* Adds one row of param_values: the outcomes of a value under one label. The smallest and the largest score were
@@ -280,9 +262,7 @@ static enum lineage_status read_values(struct mirror *mirror, struct lineage_rep
     bool higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, "s", param->name);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         enum lineage_label label;
         if ((status = mirror_label(mirror, stmt, 1, &label, err)) != LINEAGE_OK)
             break;
@@ -310,18 +290,18 @@ enum lineage_status mirror_param_values(struct mirror *mirror, const char *name,
     *param = (struct lineage_report_param){.name = name, .values = values};
     if (!values)
         return store_no_memory(err);
-    enum lineage_status status = read_values(mirror, param, values, arena, err);
-    if (status == LINEAGE_OK && param->n_values) {
+    TRY(read_values(mirror, param, values, arena, err));
+    if (param->n_values) {
         param->low = values[0].value;
         param->low_text = values[0].text;
         param->high = values[param->n_values - 1].value;
         param->high_text = values[param->n_values - 1].text;
     }
-    if (status != LINEAGE_OK || !param->more)
-        return status;
+    if (!param->more)
+        return LINEAGE_OK;
     /* The largest value is at the other end of the same index, so it costs one look-up, however many values there
      * are. */
-    status = mirror_row(mirror, &stmt, err, "SELECT max(value) FROM param_values WHERE key = ?1", "s", name);
+    enum lineage_status status = mirror_row(mirror, &stmt, err, "SELECT max(value) FROM param_values WHERE key = ?1", "s", name);
     if (status == LINEAGE_OK && !read_value(&param->high, &param->high_text, stmt, 0, arena))
         status = store_no_memory(err);
     sqlite3_reset(stmt);
@@ -398,13 +378,11 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
 {
     static const char sql[] = "SELECT specialist, n, same_sign, expected_sum / n, actual_sum / n, error_sum / n"
                               " FROM calibration WHERE n > 0 ORDER BY n DESC, specialist LIMIT ?1";
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
     enum lineage_status status = *list ? mirror_rows(mirror, &stmt, err, sql, "i", (int64_t)limit) : store_no_memory(err);
-    if (status != LINEAGE_OK)
-        return status;
-    while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (*n < limit && mirror_next(&status, mirror, stmt, err)) {
         struct lineage_report_calibration *item = &(*list)[(*n)++];
         *item = (struct lineage_report_calibration){.specialist = text_of(stmt, 0, arena),
                                                     .n = (uint64_t)sqlite3_column_int64(stmt, 1),
@@ -412,10 +390,8 @@ enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, stru
                                                     .expected = sqlite3_column_double(stmt, 3),
                                                     .happened = sqlite3_column_double(stmt, 4),
                                                     .error = sqlite3_column_double(stmt, 5)};
-        if (!item->specialist) {
+        if (!item->specialist)
             status = store_no_memory(err);
-            break;
-        }
     }
     return mirror_end_rows(stmt, status);
 }
@@ -441,9 +417,7 @@ enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct 
     if (!n)
         return LINEAGE_OK;
     enum lineage_status status = mirror_prepare(mirror, &stmt, on_parents_sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+    while (mirror_next(&status, mirror, stmt, err))
         for (size_t i = 0; i < n; i++)
             if (strcmp(items[i].specialist, mirror_text(stmt, 0)) == 0) {
                 items[i].on_parent.n = (uint64_t)sqlite3_column_int64(stmt, 1);
@@ -452,7 +426,7 @@ enum lineage_status mirror_calibration_on_parents(struct mirror *mirror, struct 
                 items[i].on_parent.happened = sqlite3_column_double(stmt, 4);
                 items[i].on_parent.error = sqlite3_column_double(stmt, 5);
             }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 enum lineage_status mirror_calibration_verdicts(struct mirror *mirror, double margin, struct lineage_report_calibration *items,
@@ -464,9 +438,7 @@ enum lineage_status mirror_calibration_verdicts(struct mirror *mirror, double ma
     if (!n || !(margin > 0))
         return LINEAGE_OK;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         struct lineage_hypothesis h =
             lineage_hypothesis_judge(sqlite3_column_double(stmt, 1), sqlite3_column_double(stmt, 2), margin);
         size_t i = 0;
@@ -477,7 +449,7 @@ enum lineage_status mirror_calibration_verdicts(struct mirror *mirror, double ma
         items[i].verdicts[h.verdict]++;
         items[i].covered += h.covered;
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* ---- near misses and seconds ---- */
@@ -496,15 +468,13 @@ enum lineage_status mirror_near_misses(struct mirror *mirror, double best, doubl
 {
     bool higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
     int64_t *seqs = arena_alloc(arena, limit, sizeof *seqs);
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
     enum lineage_status status =
         *list && seqs ? mirror_rows(mirror, &stmt, err, near_sql, "dddi", higher ? 1.0 : -1.0, best, slack, (int64_t)limit)
                       : store_no_memory(err);
-    if (status != LINEAGE_OK)
-        return status;
-    while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (*n < limit && mirror_next(&status, mirror, stmt, err)) {
         seqs[*n] = sqlite3_column_int64(stmt, 0);
         (*list)[(*n)++].delta_vs_parent =
             (struct lineage_number){sqlite3_column_type(stmt, 1) == SQLITE_FLOAT, sqlite3_column_double(stmt, 1)};
@@ -565,19 +535,15 @@ static struct lineage_report_proposer read_proposer(sqlite3_stmt *stmt, bool low
 enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,
                                      size_t *n, struct arena *arena, struct lineage_error *err)
 {
-    sqlite3_stmt *stmt;
+    sqlite3_stmt *stmt = NULL;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
     enum lineage_status status =
         *list ? mirror_rows(mirror, &stmt, err, proposers_sql, "i", (int64_t)limit) : store_no_memory(err);
-    if (status != LINEAGE_OK)
-        return status;
-    while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (*n < limit && mirror_next(&status, mirror, stmt, err)) {
         (*list)[*n] = read_proposer(stmt, lower, arena);
-        if (!(*list)[(*n)++].name) {
+        if (!(*list)[(*n)++].name)
             status = store_no_memory(err);
-            break;
-        }
     }
     return mirror_end_rows(stmt, status);
 }

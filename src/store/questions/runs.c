@@ -19,9 +19,7 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t
                                              "FROM voided v JOIN trials b ON b.seq = v.void_seq"
                                              " WHERE ?1 IN (0, v.seq) AND v.seq > ?2 ORDER BY v.seq",
                                              "ii", seq, *after);
-    if (status != LINEAGE_OK)
-        return status;
-    while (more && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (more && mirror_next(&status, mirror, stmt, err)) {
         struct lineage_void entry = {.exp_id = mirror_text(stmt, 1),
                                      .by = mirror_text(stmt, 2),
                                      .timestamp = mirror_text(stmt, 3),
@@ -29,7 +27,7 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t
                                      .score = {sqlite3_column_type(stmt, 5) != SQLITE_NULL, sqlite3_column_double(stmt, 5)}};
         status = mirror_label(mirror, stmt, 0, &entry.label, err);
         if (status != LINEAGE_OK)
-            break;
+            continue;
         *after = sqlite3_column_int64(stmt, 6);
         more = visit(context, &entry);
     }
@@ -109,10 +107,8 @@ static enum lineage_status list_rows(struct runs_question *q, struct lineage_err
         " SELECT seq FROM chosen UNION SELECT other.seq FROM chosen CROSS JOIN again_rows one USING (seq)"
         " CROSS JOIN again_rows other ON other.setting = one.setting ORDER BY 1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_rows(q->store->mirror, &stmt, err, sql, "si", q->id ? id_bare(q->id) : NULL,
-                                             (int64_t)(lineage_store_config(q->store)->direction == LINEAGE_HIGHER));
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_rows(q->store->mirror, &stmt, err, sql, "si", q->id ? id_bare(q->id) : NULL,
+                    (int64_t)(lineage_store_config(q->store)->direction == LINEAGE_HIGHER)));
     return mirror_list_seqs(&q->rows, q->store->mirror, stmt, err);
 }
 
@@ -129,8 +125,8 @@ static enum lineage_status ask_runs(void *question, struct lineage_error *err)
         return status;
     if (last > 1000)
         return list_rows(q, err);
-    status = mirror_prepare(q->store->mirror, &stmt, "SELECT seq FROM trials ORDER BY seq", err);
-    return status == LINEAGE_OK ? mirror_list_seqs(&q->rows, q->store->mirror, stmt, err) : status;
+    TRY(mirror_prepare(q->store->mirror, &stmt, "SELECT seq FROM trials ORDER BY seq", err));
+    return mirror_list_seqs(&q->rows, q->store->mirror, stmt, err);
 }
 
 enum lineage_status mirror_runs_open(struct lineage_cursor **cursor, struct lineage_store *store, const char *id,

@@ -421,22 +421,22 @@ static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineag
     enum lineage_status status = names && values && numbers ? LINEAGE_OK : store_no_memory(err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
         names[i] = sqlite3_column_name(stmt, (int)i);
-    while (status == LINEAGE_OK && (status = mirror_step(asking->mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, asking->mirror, stmt, err)) {
         if (rows++ == asking->limits.rows) {
             status = store_fail(err, LINEAGE_ELIMIT, "sql: more than %zu rows (limit: rows)", asking->limits.rows);
-            break;
+            continue;
         }
         for (size_t i = 0; i < n; i++)
             texts[i] = value_text(stmt, (int)i, values[i].text, &numbers[i]);
         if (!row(context, n, names, texts, numbers))
             break;
     }
-    if (status == LINEAGE_ENOTFOUND && !rows)
+    if (status == LINEAGE_OK && !rows)
         row(context, n, names, NULL, numbers);
     free(names);
     free(values);
     free(numbers);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : say_why_ended(asking, status, err);
+    return status == LINEAGE_OK ? status : say_why_ended(asking, status, err);
 }
 
 enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_typed_row *row, void *context,

@@ -172,9 +172,7 @@ static enum lineage_status name_cell(struct lineage_sweep_cell *cell, struct mir
 static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_label label;
-    enum lineage_status status = mirror_label(mirror, stmt, 2, &label, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_label(mirror, stmt, 2, &label, err));
     if (!lineage_label_is_informational(label)) { /* after harness_abort the setting counts as untried */
         s->sweep->aborted++;
         return LINEAGE_OK;
@@ -223,9 +221,7 @@ static enum lineage_status load_rows(struct sweeping *s, struct mirror *mirror, 
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_rows(mirror, &stmt, err, sql, y ? "ss" : "s", x, y);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
+    while (mirror_next(&status, mirror, stmt, err) && (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
         ++*n;
     return mirror_end_rows(stmt, status);
 }
@@ -238,9 +234,7 @@ static enum lineage_status add_sum(struct sweeping *s, struct mirror *mirror, sq
     enum lineage_label label;
     const int best_at = s->higher ? 4 : 3;
     const size_t n = (size_t)sqlite3_column_int64(stmt, 2);
-    enum lineage_status status = mirror_label(mirror, stmt, 1, &label, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_label(mirror, stmt, 1, &label, err));
     if (!lineage_label_is_informational(label)) {
         s->sweep->aborted += n;
         return LINEAGE_OK;
@@ -287,10 +281,10 @@ static enum lineage_status name_best(struct mirror *mirror, const char *key, str
 {
     enum lineage_status status = LINEAGE_OK;
     if (cell->count > FEW_TRIALS)
-        status = look_for_best(mirror, best_by_score_sql, key, cell, &cell->best_id, err);
-    if (status == LINEAGE_OK && !cell->best_id)
-        status = look_for_best(mirror, best_by_value_sql, key, cell, &cell->best_id, err);
-    if (status == LINEAGE_OK && !cell->best_id) {
+        TRY(look_for_best(mirror, best_by_score_sql, key, cell, &cell->best_id, err));
+    if (!cell->best_id)
+        TRY(look_for_best(mirror, best_by_value_sql, key, cell, &cell->best_id, err));
+    if (!cell->best_id) {
         mirror_note_damage(mirror);
         status = store_fail(err, LINEAGE_EDB, "lineage.db: its sums are not those of its rows");
     }
@@ -302,9 +296,7 @@ static enum lineage_status read_sums(struct sweeping *s, struct mirror *mirror, 
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_rows(mirror, &stmt, err, sums_sql, "s", x);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
+    while (mirror_next(&status, mirror, stmt, err) && (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
         *n += (size_t)sqlite3_column_int64(stmt, 2);
     status = mirror_end_rows(stmt, status);
     int64_t voids = 0;
@@ -350,12 +342,11 @@ static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, c
         status = mirror_fail(mirror, "cannot prepare", err);
     mirror_bind_text(stmt, 1, x->name);
     mirror_bind_text(stmt, 2, y->name);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
-           (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
+    while (mirror_next(&status, mirror, stmt, err) && (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
         ++*n;
     sqlite3_finalize(stmt);
     sqlite3_free(sql);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* Trials without the parameter are counted, because a table of ten cells from a store of a thousand trials should say
@@ -389,10 +380,8 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
 static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const struct named *x, const struct named *y,
                                         struct lineage_error *err)
 {
-    enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = load(s, mirror, x, y, err);
+    TRY(mirror_exec(mirror, "BEGIN", err));
+    enum lineage_status status = load(s, mirror, x, y, err);
     sqlite3_exec(mirror_db(mirror), "COMMIT", NULL, NULL, NULL);
     return status;
 }

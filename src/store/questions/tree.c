@@ -67,9 +67,8 @@ static enum lineage_status link_one(void *context, int64_t seq, const char *pare
     struct tree *tree = context;
     if (seq < 1 || (size_t)seq > tree->n)
         return LINEAGE_OK; /* the row was added after the nodes were counted */
-    enum lineage_status status = parent[0] ? find_parent(tree, parent, err) : LINEAGE_OK;
-    if (status != LINEAGE_OK)
-        return status;
+    if (parent[0])
+        TRY(find_parent(tree, parent, err));
     int64_t found = parent[0] ? tree->parent_found : 0;
     if (found < 0 || (size_t)found > tree->n)
         found = 0; /* the parent was added later too */
@@ -137,9 +136,7 @@ static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *e
 static enum lineage_status link_all(void *question, struct lineage_error *err)
 {
     struct tree *tree = question;
-    enum lineage_status status = mirror_sync(tree->store->mirror, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(mirror_sync(tree->store->mirror, err));
     free(tree->nodes);
     buf_reset(&tree->parent);
     tree->n = (size_t)mirror_position(tree->store->mirror)->rows + 1; /* plus one for a provisional row */
@@ -147,7 +144,7 @@ static enum lineage_status link_all(void *question, struct lineage_error *err)
     if (!tree->nodes)
         return store_no_memory(err);
     bool began = mirror_begin_reading(tree->store->mirror);
-    status = mirror_each_parent(tree->store->mirror, link_one, tree, err);
+    enum lineage_status status = mirror_each_parent(tree->store->mirror, link_one, tree, err);
     mirror_end_reading(tree->store->mirror, began);
     return status;
 }

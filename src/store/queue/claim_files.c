@@ -302,10 +302,8 @@ static enum lineage_status files_claim(struct lineage_queue *queue, const struct
                                        struct lineage_claim *claim, struct lineage_error *err)
 {
     struct queue_files *files = files_of(queue);
-    enum lineage_status status = enter(files, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = has_room(queue, request, err);
+    TRY(enter(files, err));
+    enum lineage_status status = has_room(queue, request, err);
     if (status == LINEAGE_OK)
         status = take_first(files, request, which, claim, err);
     leave(files);
@@ -318,13 +316,11 @@ static enum lineage_status files_renew(struct lineage_queue *queue, struct linea
                                        struct lineage_error *err)
 {
     struct queue_files *files = files_of(queue);
-    enum lineage_status status = enter(files, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(enter(files, err));
     memcpy(claim->worker, queue->worker, sizeof claim->worker);
     if (about)
         memcpy(claim->about, about, strlen(about) + 1);
-    status = is_ours(files, claim) ? write_claim(files, claim->hold, claim, lease, err) : LINEAGE_ENOTFOUND;
+    enum lineage_status status = is_ours(files, claim) ? write_claim(files, claim->hold, claim, lease, err) : LINEAGE_ENOTFOUND;
     leave(files);
     return status;
 }
@@ -374,9 +370,7 @@ static enum lineage_status files_listen(struct lineage_queue *queue, bool *news,
     struct queue_files *files = files_of(queue);
     if (files->listening)
         return LINEAGE_OK;
-    enum lineage_status status = open_place(files, true, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(open_place(files, true, err));
     files->watch = fs_watch_open();
     files->listening = *news = true;
     if (files->watch >= 0) {

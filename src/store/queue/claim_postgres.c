@@ -222,10 +222,10 @@ static enum lineage_status postgres_listen(struct lineage_queue *queue, bool *ne
 {
     struct pg *pg = log_postgres_pg(queue->store->log);
     struct queue_postgres *q = postgres_of(queue);
-    enum lineage_status status = pg_connect(pg, NULL, err);
-    if (status != LINEAGE_OK || q->listening == pg_connections(pg))
-        return status;
-    status = say_listen(queue, "LISTEN", err);
+    TRY(pg_connect(pg, NULL, err));
+    if (q->listening == pg_connections(pg))
+        return LINEAGE_OK;
+    enum lineage_status status = say_listen(queue, "LISTEN", err);
     if (status == LINEAGE_OK)
         q->listening = pg_connections(pg);
     *news = status == LINEAGE_OK;

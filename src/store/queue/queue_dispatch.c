@@ -19,14 +19,11 @@ static void name_worker(char out[LINEAGE_WORKER_MAX])
 enum lineage_status lineage_queue_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)
 {
     *queue = NULL;
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK)
-        status = log_has_requests(store->log) ? queue_postgres_open(queue, store, err) : queue_files_open(queue, store, err);
-    if (status == LINEAGE_OK) {
-        (*queue)->store = store;
-        name_worker((*queue)->worker);
-    }
-    return status;
+    TRY(store_check_owner(store, err));
+    TRY(log_has_requests(store->log) ? queue_postgres_open(queue, store, err) : queue_files_open(queue, store, err));
+    (*queue)->store = store;
+    name_worker((*queue)->worker);
+    return LINEAGE_OK;
 }
 
 void lineage_queue_close(struct lineage_queue *queue)
@@ -48,26 +45,26 @@ enum lineage_status lineage_queue_claim(struct lineage_queue *queue, const struc
                                         struct lineage_claim *claim, struct lineage_error *err)
 {
     *claim = (struct lineage_claim){.hold = -1};
-    enum lineage_status status = check(queue, request->lease, err);
-    if (status == LINEAGE_OK && strlen(request->night) >= sizeof claim->night)
-        status = store_fail(err, LINEAGE_EINVAL, "the name of the night '%.60s...' is too long", request->night);
-    return status == LINEAGE_OK ? queue->kind->claim(queue, request, which, claim, err) : status;
+    TRY(check(queue, request->lease, err));
+    if (strlen(request->night) >= sizeof claim->night)
+        return store_fail(err, LINEAGE_EINVAL, "the name of the night '%.60s...' is too long", request->night);
+    return queue->kind->claim(queue, request, which, claim, err);
 }
 
 enum lineage_status lineage_queue_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease, const char *about,
                                         struct lineage_error *err)
 {
-    enum lineage_status status = check(queue, lease, err);
-    if (status == LINEAGE_OK && about && strlen(about) >= sizeof claim->about)
-        status = store_fail(err, LINEAGE_EINVAL, "the text about a claim has more than %zu bytes", sizeof claim->about - 1);
-    return status == LINEAGE_OK ? queue->kind->renew(queue, claim, lease, about, err) : status;
+    TRY(check(queue, lease, err));
+    if (about && strlen(about) >= sizeof claim->about)
+        return store_fail(err, LINEAGE_EINVAL, "the text about a claim has more than %zu bytes", sizeof claim->about - 1);
+    return queue->kind->renew(queue, claim, lease, about, err);
 }
 
 enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
                                           struct lineage_error *err)
 {
-    enum lineage_status status = store_check_owner(queue->store, err);
-    return status == LINEAGE_OK ? queue->kind->release(queue, claim, why, err) : status;
+    TRY(store_check_owner(queue->store, err));
+    return queue->kind->release(queue, claim, why, err);
 }
 
 /* Seconds between two checks if there is no descriptor. A poll cannot last longer than 24 days. */
@@ -129,6 +126,6 @@ enum lineage_status lineage_queue_each(struct lineage_queue *queue,
                                        bool (*visit)(void *context, const struct lineage_claim *claim), void *context,
                                        struct lineage_error *err)
 {
-    enum lineage_status status = store_check_owner(queue->store, err);
-    return status == LINEAGE_OK ? queue->kind->each(queue, visit, context, err) : status;
+    TRY(store_check_owner(queue->store, err));
+    return queue->kind->each(queue, visit, context, err);
 }

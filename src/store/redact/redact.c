@@ -404,19 +404,16 @@ static enum lineage_status redact_claimed(struct redacting *r, const struct log_
     struct redactions now = {.n = 0};
     size_t rows;
     /* Digests are completed first, so that they cover the original bytes of every row. */
-    enum lineage_status status = log_check_digests(r->store->log, &digests, r->err);
-    if (status == LINEAGE_OK && digests.is_broken)
+    TRY(log_check_digests(r->store->log, &digests, r->err));
+    if (digests.is_broken)
         return store_fail(r->err, LINEAGE_ECORRUPT, "rows of %s do not match their digests; see 'lineage verify'",
                           r->store->log->place);
-    if (status == LINEAGE_OK)
-        status = log_rebuild_digests(r->store->log, &digests, r->err);
-    if (status == LINEAGE_OK)
-        status = redactions_read(&r->before, r->store->dir_fd, r->err);
-    if (status == LINEAGE_OK)
-        status = examine_all(r, end->size);
-    if (status != LINEAGE_OK || !r->lines.length)
-        return status;
-    status = redactions_add(r->store->dir_fd, r->lines.data, r->lines.length, r->err);
+    TRY(log_rebuild_digests(r->store->log, &digests, r->err));
+    TRY(redactions_read(&r->before, r->store->dir_fd, r->err));
+    TRY(examine_all(r, end->size));
+    if (!r->lines.length)
+        return LINEAGE_OK;
+    enum lineage_status status = redactions_add(r->store->dir_fd, r->lines.data, r->lines.length, r->err);
     if (status == LINEAGE_OK)
         status = redactions_read(&now, r->store->dir_fd, r->err);
     if (status == LINEAGE_OK)

@@ -523,9 +523,7 @@ enum lineage_status lineage_render_blackboard(struct lineage_store *store, const
     lineage_report_options_init(&what);
     what.rules = LINEAGE_RULES_BOARD;
     what.best_json = options->best_json;
-    enum lineage_status status = lineage_report_load(&report, store, &what, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_report_load(&report, store, &what, err));
     const char *label = options->metric_label ? options->metric_label : store->config.metric_label;
     buf_printf(&tree_path, "%s/tree.tsv", output_dir);
     struct blackboard bb = {.board = report->board,
@@ -533,7 +531,7 @@ enum lineage_status lineage_render_blackboard(struct lineage_store *store, const
                             .metric = report->metric,
                             .label = label[0] ? label : short_label(report->metric),
                             .tree_path = options->tree_path ? options->tree_path : tree_path.data};
-    status = tree_path.failed ? store_no_memory(err) : write_all(output_dir, &bb, err);
+    enum lineage_status status = tree_path.failed ? store_no_memory(err) : write_all(output_dir, &bb, err);
     buf_release(&tree_path);
     lineage_report_release(report);
     return status;

@@ -194,9 +194,7 @@ static enum lineage_status render_fieldkit(struct buf *out, struct lineage_store
     const struct lineage_report_options what = {
         .rules = LINEAGE_RULES_FIELDKIT, .leaders = options->top_k, .recent = options->recent, .full = options->full};
     struct lineage_report *report;
-    enum lineage_status status = lineage_report_load(&report, store, &what, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_report_load(&report, store, &what, err));
     if (!report->best) {
         buf_puts(out, "# Session start — empty lineage\n");
     } else {

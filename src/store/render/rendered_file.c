@@ -108,9 +108,9 @@ static bool has_line(const struct rendering *r)
 
 static enum lineage_status open_rendering(struct rendering *r, const char *path, struct lineage_error *err)
 {
-    enum lineage_status status = out_file_open(&r->file, path, err);
-    if (status != LINEAGE_OK || r->file.stream)
-        return status;
+    TRY(out_file_open(&r->file, path, err));
+    if (r->file.stream)
+        return LINEAGE_OK;
     if (!*r->file.name)
         return store_fail(err, LINEAGE_EINVAL, "%s names no file", path);
     buf_printf(&r->note_name, ".%s.rendered", r->file.name);
@@ -132,11 +132,11 @@ static enum lineage_status read_former(struct rendering *r, struct lineage_error
 {
     buf_truncate(&r->old, 0);
     buf_truncate(&r->note, 0);
-    enum lineage_status status = out_file_read(&r->file, &r->old, err);
-    if (status != LINEAGE_OK || !r->file.exists)
-        return status;
+    TRY(out_file_read(&r->file, &r->old, err));
+    if (!r->file.exists)
+        return LINEAGE_OK;
     /* The note is read even for the native style, because the file may have been rendered in another style before. */
-    status = fs_read_file(r->file.dir_fd, r->note_name.data, &r->note, err);
+    enum lineage_status status = fs_read_file(r->file.dir_fd, r->note_name.data, &r->note, err);
     if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
         r->keep = handwritten_find(r->old.data ? r->old.data : "", r->old.length, r->note.length ? r->note.data : "");
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
@@ -197,9 +197,7 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
      * counted twice. */
     options.insights = NULL;
     options.max_bytes = room_for_block(r, n_kept);
-    enum lineage_status status = lineage_render(&block, &length, r->store, &options, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_render(&block, &length, r->store, &options, err));
     buf_truncate(&r->text, 0);
     buf_add(&r->text, block, length);
     lineage_free(block);
@@ -252,16 +250,14 @@ static enum lineage_status write_note(const struct rendering *r, struct lineage_
 /* First the copy, then the note, then the file: after a kill anywhere in between, the former file still exists. */
 static enum lineage_status put_in_place(const struct rendering *r, struct lineage_error *err)
 {
-    enum lineage_status status = r->keep.aside ? put_aside(r, err) : LINEAGE_OK;
-    if (status == LINEAGE_OK)
-        status = write_note(r, err);
-    if (status == LINEAGE_OK)
-        status = out_file_write(&r->file, r->text.data, r->text.length, err);
-    if (status == LINEAGE_OK && r->options->max_bytes && r->options->max_bytes != LINEAGE_RENDER_BYTES &&
-        r->text.length > r->options->max_bytes)
+    if (r->keep.aside)
+        TRY(put_aside(r, err));
+    TRY(write_note(r, err));
+    TRY(out_file_write(&r->file, r->text.data, r->text.length, err));
+    if (r->options->max_bytes && r->options->max_bytes != LINEAGE_RENDER_BYTES && r->text.length > r->options->max_bytes)
         store_notice(r->store, 0, "%s has %zu bytes, more than the %zu asked for: what a person wrote is not cut", r->file.path,
                      r->text.length, r->options->max_bytes);
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status render_around(struct rendering *r, struct lineage_error *err)

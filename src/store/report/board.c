@@ -238,17 +238,11 @@ static enum lineage_status link_rows(struct report_load *load, struct lineage_bo
     size_t n = board->n, *parent_row = NULL, *last_row = NULL, *order = NULL;
     struct entry *entries = NULL;
     struct child *children = NULL;
-    enum lineage_status status = arena_items(&load->arena, n, sizeof *entries, &entries, err);
-    if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, n, sizeof *children, &children, err);
-    if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, n, sizeof *order, &order, err);
-    if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, n, sizeof *parent_row, &parent_row, err);
-    if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, n, sizeof *last_row, &last_row, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(arena_items(&load->arena, n, sizeof *entries, &entries, err));
+    TRY(arena_items(&load->arena, n, sizeof *children, &children, err));
+    TRY(arena_items(&load->arena, n, sizeof *order, &order, err));
+    TRY(arena_items(&load->arena, n, sizeof *parent_row, &parent_row, err));
+    TRY(arena_items(&load->arena, n, sizeof *last_row, &last_row, err));
     for (size_t i = 0; i < n; i++)
         entries[i] = (struct entry){board->rows[i].id, i};
     qsort(entries, n, sizeof *entries, by_id);
@@ -270,10 +264,8 @@ static enum lineage_status link_rows(struct report_load *load, struct lineage_bo
 enum lineage_status report_board(struct report_load *load, struct lineage_error *err)
 {
     struct lineage_board *board;
-    enum lineage_status status = arena_items(&load->arena, 1, sizeof *board, &board, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = read_rows(load, board, err);
+    TRY(arena_items(&load->arena, 1, sizeof *board, &board, err));
+    enum lineage_status status = read_rows(load, board, err);
     if (status == LINEAGE_OK)
         status = read_best(load, board, err);
     if (status == LINEAGE_OK)

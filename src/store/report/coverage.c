@@ -147,14 +147,13 @@ static enum lineage_status cross(struct report_load *load, const struct lineage_
     bool tried[GRID_VALUES * GRID_VALUES] = {false}, settled;
     size_t(*untried)[2];
     struct lineage_report_grid grid = {.x = x, .y = y, .n_cells = x->n_values * y->n_values};
-    enum lineage_status status = arena_items(&load->arena, grid.n_cells, sizeof *untried, &untried, err);
-    if (status == LINEAGE_OK)
-        status = look_up(load, &grid, tried, untried, steps, &settled, err);
-    if (status == LINEAGE_OK && settled && grid.n_untried && load->has_parents)
-        status = take_inherited(load, &grid, tried, untried, err);
+    TRY(arena_items(&load->arena, grid.n_cells, sizeof *untried, &untried, err));
+    TRY(look_up(load, &grid, tried, untried, steps, &settled, err));
+    if (settled && grid.n_untried && load->has_parents)
+        TRY(take_inherited(load, &grid, tried, untried, err));
     /* If no cell was tried, the two parameters belong to different kinds of trials, and the grid is not a gap. */
-    if (status != LINEAGE_OK || !settled || !grid.n_untried || grid.n_untried == grid.n_cells)
-        return status;
+    if (!settled || !grid.n_untried || grid.n_untried == grid.n_cells)
+        return LINEAGE_OK;
     grid.untried = (const size_t(*)[2])untried;
     grid.linked = is_linked(&grid, tried);
     grids[load->report.n_grids++] = grid;
@@ -224,6 +223,6 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
 
 enum lineage_status report_coverage(struct report_load *load, struct lineage_error *err)
 {
-    enum lineage_status status = load_params(load, err);
-    return status == LINEAGE_OK ? load_grids(load, err) : status;
+    TRY(load_params(load, err));
+    return load_grids(load, err);
 }

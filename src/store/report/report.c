@@ -69,19 +69,18 @@ static enum lineage_status load_chain(struct report_load *load, int64_t seq, enu
                                       size_t last, struct lineage_error *err)
 {
     struct mirror_chain_ends ends;
-    enum lineage_status status = mirror_chain_ends(load->store->mirror, seq, rule, first, last, &ends, &load->arena, err);
-    if (status == LINEAGE_OK && rule == MIRROR_CHAIN_KEPT)
-        status = report_describe(load, ends.trials, ends.n, err);
-    if (status == LINEAGE_OK)
-        load->report.chain = (struct lineage_report_chain){.trials = ends.trials,
-                                                           .passed_over = ends.passed_over,
-                                                           .n = ends.n,
-                                                           .total = ends.total,
-                                                           .first = ends.first,
-                                                           .end = ends.end,
-                                                           .end_id = ends.end_id,
-                                                           .by_keeps = ends.by_keeps};
-    return status;
+    TRY(mirror_chain_ends(load->store->mirror, seq, rule, first, last, &ends, &load->arena, err));
+    if (rule == MIRROR_CHAIN_KEPT)
+        TRY(report_describe(load, ends.trials, ends.n, err));
+    load->report.chain = (struct lineage_report_chain){.trials = ends.trials,
+                                                       .passed_over = ends.passed_over,
+                                                       .n = ends.n,
+                                                       .total = ends.total,
+                                                       .first = ends.first,
+                                                       .end = ends.end,
+                                                       .end_id = ends.end_id,
+                                                       .by_keeps = ends.by_keeps};
+    return LINEAGE_OK;
 }
 
 enum { SETTINGS = 5 };
@@ -105,11 +104,8 @@ static enum lineage_status take_ranking(struct report_load *load, const struct l
     report->sure = evidence->sure;
     if (isnan(evidence->sure))
         return LINEAGE_OK;
-    enum lineage_status status = arena_items(&load->arena, evidence->n, sizeof *order, &order, err);
-    if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, SETTINGS + 1, sizeof *list, &list, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(arena_items(&load->arena, evidence->n, sizeof *order, &order, err));
+    TRY(arena_items(&load->arena, SETTINGS + 1, sizeof *list, &list, err));
     lineage_evidence_order(order, evidence);
     report->settings = list;
     report->proven = evidence->trials[evidence->answer].kept_id != NULL;
@@ -269,8 +265,8 @@ static enum lineage_status load_ancestors(struct report_load *load, struct linea
     int64_t seq;
     if (!load->report.best || !load->report.best->exp_id[0])
         return LINEAGE_OK;
-    enum lineage_status status = mirror_find_exact(load->store->mirror, load->report.best->exp_id, &seq, err);
-    return status == LINEAGE_OK ? load_chain(load, seq, MIRROR_CHAIN_ALL, MIRROR_ALL, 0, err) : status;
+    TRY(mirror_find_exact(load->store->mirror, load->report.best->exp_id, &seq, err));
+    return load_chain(load, seq, MIRROR_CHAIN_ALL, MIRROR_ALL, 0, err);
 }
 
 /* In Python a slice [-0:] is the whole list, so 0 means all here. This style shows trials without their changes. */
@@ -279,11 +275,8 @@ static enum lineage_status load_full(struct report_load *load, size_t limit, str
     const struct lineage_trial *newest;
     struct lineage_report_full *full;
     size_t n;
-    enum lineage_status status = list(load, MIRROR_NEWEST, limit ? limit : MIRROR_ALL, &newest, &n, err);
-    if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, n, sizeof *full, &full, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(list(load, MIRROR_NEWEST, limit ? limit : MIRROR_ALL, &newest, &n, err));
+    TRY(arena_items(&load->arena, n, sizeof *full, &full, err));
     for (size_t i = 0; i < n; i++)
         full[i] = (struct lineage_report_full){.trial = newest[i], .compared_with = "", .code = "", .remark = ""};
     load->report.full = full;
@@ -296,22 +289,17 @@ static enum lineage_status load_fieldkit(struct report_load *load, struct lineag
 {
     struct lineage_report *report = &load->report;
     const struct lineage_report_options *o = load->options;
-    enum lineage_status status = choose_best(load, err);
-    if (status == LINEAGE_OK)
-        status = load_ancestors(load, err);
-    if (status == LINEAGE_OK)
-        status = list(load, MIRROR_BEST_KEPT_UNSCORED_INFINITE, o->leaders, &report->leaders, &report->n_leaders, err);
-    if (status == LINEAGE_OK)
-        status = list(load, MIRROR_NEWEST, o->recent ? o->recent : MIRROR_ALL, &report->recent, &report->n_recent, err);
-    return status == LINEAGE_OK ? load_full(load, o->full, err) : status;
+    TRY(choose_best(load, err));
+    TRY(load_ancestors(load, err));
+    TRY(list(load, MIRROR_BEST_KEPT_UNSCORED_INFINITE, o->leaders, &report->leaders, &report->n_leaders, err));
+    TRY(list(load, MIRROR_NEWEST, o->recent ? o->recent : MIRROR_ALL, &report->recent, &report->n_recent, err));
+    return load_full(load, o->full, err);
 }
 
 /* A switch without default: a new set of rules must not fall through to another one's. */
 static enum lineage_status load_parts(struct report_load *load, struct lineage_error *err)
 {
-    enum lineage_status status = take_settings(load, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(take_settings(load, err));
     switch (load->options->rules) {
     case LINEAGE_RULES_NATIVE: return load_native(load, err);
     case LINEAGE_RULES_FIELDKIT: return load_fieldkit(load, err);

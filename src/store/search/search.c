@@ -74,17 +74,12 @@ static enum lineage_status add_rows(struct mirror *mirror, const char *insert, c
     sqlite3_stmt *rows = NULL;
     enum lineage_status status = mirror_prepare(mirror, &in.insert, insert, err);
     if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &rows, select, err);
-    if (status == LINEAGE_OK) {
-        sqlite3_bind_int64(rows, 1, from);
-        sqlite3_bind_int64(rows, 2, to);
-    }
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, rows, err)) == LINEAGE_OK)
+        status = mirror_rows(mirror, &rows, err, select, "ii", from, to);
+    while (mirror_next(&status, mirror, rows, err))
         status = add_row(&in, rows, remarks, err);
-    sqlite3_reset(rows);
     sqlite3_reset(in.insert);
     buf_release(&in.text);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* Creates the table if it is missing. Anything else with that name was made by another or an older program. */
@@ -93,17 +88,13 @@ static enum lineage_status make_table(struct mirror *mirror, struct lineage_erro
     sqlite3_stmt *stmt;
     bool there = false, ours = false;
     enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", err);
-    if (status == LINEAGE_OK) {
-        sqlite3_bind_text(stmt, 1, table_sql, -1, SQLITE_STATIC);
-        status = mirror_step(mirror, stmt, err);
-        there = status == LINEAGE_OK;
-        ours = there && sqlite3_column_int(stmt, 0);
+        mirror_rows(mirror, &stmt, err, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", "s", table_sql);
+    while (mirror_next(&status, mirror, stmt, err)) {
+        there = true;
+        ours = sqlite3_column_int(stmt, 0);
     }
-    sqlite3_reset(stmt);
-    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
-        return status;
-    status = there && !ours ? mirror_exec(mirror, "DROP TABLE main.search", err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && there && !ours)
+        status = mirror_exec(mirror, "DROP TABLE main.search", err);
     return status == LINEAGE_OK && !ours ? mirror_exec(mirror, table_sql, err) : status;
 }
 
@@ -136,10 +127,8 @@ static enum lineage_status count_indexed(struct mirror *mirror, int64_t *indexed
 static enum lineage_status search_index_make_ready(struct mirror *mirror, struct lineage_error *err)
 {
     int64_t indexed;
-    enum lineage_status status = count_indexed(mirror, &indexed, err);
-    if (status == LINEAGE_OK && indexed != (int64_t)mirror_position(mirror)->rows)
-        status = mirror_open_to_write(mirror, err);
-    return status;
+    TRY(count_indexed(mirror, &indexed, err));
+    return indexed != (int64_t)mirror_position(mirror)->rows ? mirror_open_to_write(mirror, err) : LINEAGE_OK;
 }
 
 /* Brings the table up to date with the terminated rows. *unwritable becomes true if this failed because lineage.db
@@ -147,10 +136,10 @@ static enum lineage_status search_index_make_ready(struct mirror *mirror, struct
 static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *unwritable, struct lineage_error *err)
 {
     int64_t indexed;
-    enum lineage_status status = count_indexed(mirror, &indexed, err);
-    if (status != LINEAGE_OK || indexed == rows)
-        return status;
-    status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
+    TRY(count_indexed(mirror, &indexed, err));
+    if (indexed == rows)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     *unwritable = status != LINEAGE_OK && cannot_write(mirror);
     if (status != LINEAGE_OK)
         return status;
@@ -324,15 +313,13 @@ static enum lineage_status search_index_find(struct mirror *mirror, struct linea
 {
     int64_t rows = (int64_t)mirror_position(mirror)->rows;
     bool on_file, in_temp = false;
-    enum lineage_status status = bring_up(mirror, rows, &on_file, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(bring_up(mirror, rows, &on_file, err));
     if (among)
         mirror_seqs_sort(among);
     if (sqlite3_create_function(mirror_db(mirror), "counted", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, among, counted, NULL, NULL) !=
         SQLITE_OK)
         return mirror_fail(mirror, "cannot search", err);
-    status = make_temp(mirror, store, on_file ? rows : 0, &in_temp, err);
+    enum lineage_status status = make_temp(mirror, store, on_file ? rows : 0, &in_temp, err);
     if (status == LINEAGE_OK && (on_file || in_temp))
         status = collect(mirror, question(on_file, in_temp, ranked), expression, limit, found, err);
     if (in_temp)
@@ -514,10 +501,9 @@ static enum lineage_status find_alike(void *question, struct lineage_error *err)
 {
     struct alike_question *q = question;
     q->found.n = 0;
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = search_index_make_ready(q->store->mirror, err);
-    return status == LINEAGE_OK ? search_index_alike(q->store->mirror, q->store, q->text, q->limit, &q->found, err) : status;
+    TRY(mirror_sync(q->store->mirror, err));
+    TRY(search_index_make_ready(q->store->mirror, err));
+    return search_index_alike(q->store->mirror, q->store, q->text, q->limit, &q->found, err);
 }
 
 /* The words of an id are those of its trial's hypothesis. */
@@ -545,8 +531,6 @@ enum lineage_status lineage_search_ideas(struct lineage_ideas *ideas, struct lin
 {
     const struct lineage_query some = {.limit = LINEAGE_IDEAS_NEAR_WHOLE};
     size_t rows;
-    enum lineage_status status = lineage_query_count(&rows, store, &some, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(lineage_query_count(&rows, store, &some, err));
     return rows < LINEAGE_IDEAS_NEAR_WHOLE ? lineage_ideas_add_store(ideas, store, err) : add_alike(ideas, store, what, err);
 }

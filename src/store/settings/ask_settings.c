@@ -121,10 +121,9 @@ static enum lineage_status ask_beyond(void *question, struct lineage_error *err)
 {
     struct beyond *b = question;
     b->open.n = 0;
-    enum lineage_status status = mirror_sync(b->store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = list_open(&b->open, b->store, &b->named, err);
-    return status == LINEAGE_OK ? mirror_may_inherit(b->store->mirror, &b->may, err) : status;
+    TRY(mirror_sync(b->store->mirror, err));
+    TRY(list_open(&b->open, b->store, &b->named, err));
+    return mirror_may_inherit(b->store->mirror, &b->may, err);
 }
 
 enum lineage_status settings_beyond_rows(struct lineage_settings *found, struct lineage_store *store, const char *const *names,

@@ -48,10 +48,8 @@ static enum lineage_status mean_conditions(struct question *q, const struct line
 static enum lineage_status mean_query(struct question *q, struct lineage_query *meant, struct lineage_error *err)
 {
     *meant = *q->query;
-    enum lineage_status status = mean_conditions(q, &meant->conditions, meant->n_conditions, err);
-    if (status == LINEAGE_OK && meant->specialist)
-        status = name_exact_text(&meant->specialist, q->store->mirror, "specialist", &q->arena, err);
-    return status;
+    TRY(mean_conditions(q, &meant->conditions, meant->n_conditions, err));
+    return meant->specialist ? name_exact_text(&meant->specialist, q->store->mirror, "specialist", &q->arena, err) : LINEAGE_OK;
 }
 
 /* Drops seqs that were collected before damage was found, or before settings in words were known; otherwise they would be
@@ -78,10 +76,9 @@ static enum lineage_status ask_query(void *question, struct lineage_error *err)
 {
     struct question *q = question;
     struct lineage_query meant;
-    enum lineage_status status = begin(q, err);
-    if (status == LINEAGE_OK)
-        status = mean_query(q, &meant, err);
-    return status == LINEAGE_OK ? mirror_query(q->store->mirror, &meant, &q->found, err) : status;
+    TRY(begin(q, err));
+    TRY(mean_query(q, &meant, err));
+    return mirror_query(q->store->mirror, &meant, &q->found, err);
 }
 
 /* The whole list is collected here, before any trial is returned, so that collecting can start again if lineage.db
@@ -111,8 +108,8 @@ enum lineage_status lineage_ideas_add_query(struct lineage_ideas *ideas, struct 
     if (query->sort)
         return store_fail(err, LINEAGE_EINVAL, "a set of ideas takes trials in the order of the log, not sorted by '%s'",
                           query->sort);
-    enum lineage_status status = lineage_query_open(&cursor, store, query, err);
-    return status == LINEAGE_OK ? ideas_rows_add(ideas, store, cursor, err) : status;
+    TRY(lineage_query_open(&cursor, store, query, err));
+    return ideas_rows_add(ideas, store, cursor, err);
 }
 
 static enum lineage_status ask_count(void *question, struct lineage_error *err)
@@ -120,10 +117,9 @@ static enum lineage_status ask_count(void *question, struct lineage_error *err)
     struct question *q = question;
     struct lineage_query meant;
     *q->n = 0;
-    enum lineage_status status = begin(q, err);
-    if (status == LINEAGE_OK)
-        status = mean_query(q, &meant, err);
-    return status == LINEAGE_OK ? mirror_count(q->store->mirror, &meant, q->n, err) : status;
+    TRY(begin(q, err));
+    TRY(mean_query(q, &meant, err));
+    return mirror_count(q->store->mirror, &meant, q->n, err);
 }
 
 enum lineage_status lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
@@ -196,10 +192,9 @@ static enum lineage_status ask_nearest(void *question, struct lineage_error *err
 {
     struct question *q = question;
     const struct lineage_condition *meant = q->conditions;
-    enum lineage_status status = begin(q, err);
-    if (status == LINEAGE_OK)
-        status = mean_conditions(q, &meant, q->n_conditions, err);
-    return status == LINEAGE_OK ? mirror_nearest(q->store->mirror, meant, q->n_conditions, q->limit, &q->found, err) : status;
+    TRY(begin(q, err));
+    TRY(mean_conditions(q, &meant, q->n_conditions, err));
+    return mirror_nearest(q->store->mirror, meant, q->n_conditions, q->limit, &q->found, err);
 }
 
 enum lineage_status lineage_nearest(struct lineage_cursor **cursor, struct lineage_store *store,
@@ -217,8 +212,8 @@ static enum lineage_status ask_sweep(void *question, struct lineage_error *err)
 {
     struct question *q = question;
     lineage_sweep_release(q->sweep);
-    enum lineage_status status = begin(q, err);
-    return status == LINEAGE_OK ? mirror_sweep(q->store->mirror, q->x, q->y, q->sweep, err) : status;
+    TRY(begin(q, err));
+    return mirror_sweep(q->store->mirror, q->x, q->y, q->sweep, err);
 }
 
 /* For the mirror a table without cells is not a failure, but for a user who asked for the table it is. */
@@ -229,10 +224,10 @@ enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *
     *sweep = (struct lineage_sweep){0};
     const char *const names[] = {x, y};
     const struct named_question named = {.ask = ask_sweep, .question = &q, .names = names, .n = y ? 2 : 1};
-    enum lineage_status status = ask_settings(store, &named, err);
-    if (status == LINEAGE_OK && !sweep->n_cells) {
+    TRY(ask_settings(store, &named, err));
+    if (!sweep->n_cells) {
         lineage_sweep_release(sweep);
         return store_fail(err, LINEAGE_ENOTFOUND, "no trial has %s%s%s", x, y ? " and " : "", y ? y : "");
     }
-    return status;
+    return LINEAGE_OK;
 }

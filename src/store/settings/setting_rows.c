@@ -44,14 +44,12 @@ static enum lineage_status mark_declared(struct mirror *mirror, uint32_t *from, 
     sqlite3_stmt *stmt;
     enum lineage_status status =
         mirror_rows(mirror, &stmt, err, "SELECT seq FROM param_rows WHERE key = ?1", "s", lineage_param_canonical(name));
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         int64_t seq = sqlite3_column_int64(stmt, 0);
         if (seq > 0 && (uint64_t)seq <= last)
             from[(size_t)seq * step] = (uint32_t)seq;
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* Adds the values that trials declare. */
@@ -97,14 +95,12 @@ static enum lineage_status read_parents(struct inheriting *in, struct lineage_er
     sqlite3_stmt *stmt;
     enum lineage_status status =
         mirror_prepare(in->mirror, &stmt, "SELECT seq, parent FROM ancestors WHERE parent BETWEEN 1 AND seq - 1", err);
-    if (status != LINEAGE_OK)
-        return status;
-    while ((status = mirror_step(in->mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, in->mirror, stmt, err)) {
         int64_t seq = sqlite3_column_int64(stmt, 0);
         if (seq > 0 && (uint64_t)seq <= in->last)
             in->parents[seq] = (uint32_t)sqlite3_column_int64(stmt, 1);
     }
-    return mirror_end_rows(stmt, status);
+    return status;
 }
 
 /* Copies the value that one trial inherits from another. */
@@ -187,17 +183,13 @@ static enum lineage_status end_table(struct mirror *mirror, enum lineage_status 
 enum lineage_status mirror_settings_fill(struct mirror *mirror, const struct lineage_settings *settings, const char *const *names,
                                          size_t n, struct lineage_error *err)
 {
-    enum lineage_status status = begin_table(mirror, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(begin_table(mirror, err));
     return end_table(mirror, add_all(mirror, settings, names, n, err), err);
 }
 
 enum lineage_status mirror_inherited_fill(struct mirror *mirror, const char *const *names, size_t n, struct lineage_error *err)
 {
-    enum lineage_status status = begin_table(mirror, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(begin_table(mirror, err));
     return end_table(mirror, add_inherited(mirror, names, n, err), err);
 }
 

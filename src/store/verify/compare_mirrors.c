@@ -131,12 +131,10 @@ static enum lineage_status verify_extent_read(struct mirror *mirror, struct veri
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, "SELECT rows, watermark, size, provisional > 0 FROM meta", err);
     *extent = (struct verify_extent){.rows = -1};
-    if (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err))
         *extent = (struct verify_extent){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
                                          sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3)};
-        sqlite3_reset(stmt);
-    }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* Other processes may write meanwhile. Inside the transaction lineage.db does not change. If lineage.db has read more
@@ -173,22 +171,20 @@ static enum lineage_status verify_integrity(struct mirror *mirror, lineage_findi
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, "PRAGMA integrity_check(5)", err);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         const struct lineage_finding finding = {"mirror", 0, "", mirror_text(stmt, 0)};
         if (strcmp(finding.text, "ok") != 0)
             report_one(context, &finding);
     }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* BEGIN is used without IMMEDIATE, because the check only reads and writers can continue. */
 static enum lineage_status check_once(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one, void *context,
                                       struct lineage_error *err)
 {
-    enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = verify_integrity(mirror, report_one, context, err);
+    TRY(mirror_exec(mirror, "BEGIN", err));
+    enum lineage_status status = verify_integrity(mirror, report_one, context, err);
     if (status == LINEAGE_OK)
         status = compare_tables(mirror, truth, report_one, context, err);
     sqlite3_exec(mirror_db(mirror), "ROLLBACK", NULL, NULL, NULL);

@@ -38,14 +38,14 @@ static enum lineage_status report_rows(struct mirror *mirror, const char *kind, 
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+    while (mirror_next(&status, mirror, stmt, err)) {
         const struct lineage_finding finding = {sqlite3_column_count(stmt) > 3 ? mirror_text(stmt, 3) : kind,
                                                 (uint64_t)sqlite3_column_int64(stmt, 0), mirror_text(stmt, 1),
                                                 mirror_text(stmt, 2)};
         if (report)
             report(context, &finding);
     }
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return status;
 }
 
 /* Reports the faults that the sync found in records, in the order of the log. */
@@ -91,10 +91,9 @@ enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *rep
 static enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
                                             struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < sizeof id_faults / sizeof *id_faults; i++)
-        status = report_rows(mirror, id_faults[i].kind, id_faults[i].sql, report, context, err);
-    return status;
+    for (size_t i = 0; i < sizeof id_faults / sizeof *id_faults; i++)
+        TRY(report_rows(mirror, id_faults[i].kind, id_faults[i].sql, report, context, err));
+    return LINEAGE_OK;
 }
 
 struct verifying {
@@ -305,11 +304,8 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
 {
     char text[160];
     struct log_digests digests = {.broken = report_broken, .passed = note_passed, .context = v};
-    enum lineage_status status = check_known(v->all, err);
-    if (status == LINEAGE_OK)
-        status = log_check_digests(v->store->log, &digests, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(check_known(v->all, err));
+    TRY(log_check_digests(v->store->log, &digests, err));
     for (size_t i = 0; i < v->all->n_known; i++) {
         const struct lineage_known_digest *known = &v->all->known[i];
         snprintf(text, sizeof text, "no record ends in the digest %.64s: rows that it covers were changed or removed",
@@ -491,8 +487,8 @@ static void check_claims(struct verifying *v)
 enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
                                      struct lineage_error *err)
 {
-    enum lineage_status status = mirror_sync(store->mirror, err);
-    return status == LINEAGE_OK ? mirror_findings(store->mirror, report, context, err) : status;
+    TRY(mirror_sync(store->mirror, err));
+    return mirror_findings(store->mirror, report, context, err);
 }
 
 /* Rows that were acknowledged to this user on this machine, and that the log or the server no longer has. While the server is away nothing is known. */
@@ -610,17 +606,14 @@ enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct 
     struct log_state end;
     *n_findings = 0;
     *digests = (struct lineage_digests){0};
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK)
-        status = log_look(store->log, &end, err);
-    if (status == LINEAGE_OK && !end.exists)
+    TRY(store_check_owner(store, err));
+    TRY(log_look(store->log, &end, err));
+    if (!end.exists)
         acknowledged_renew(store);
-    if (status != LINEAGE_OK || !end.exists)
-        return status;
-    status = log_claim(store->log, &end, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = log_rebuild_digests(store->log, &old, err);
+    if (!end.exists)
+        return LINEAGE_OK;
+    TRY(log_claim(store->log, &end, err));
+    enum lineage_status status = log_rebuild_digests(store->log, &old, err);
     if (status == LINEAGE_OK)
         status = log_check_digests(store->log, &now, err);
     if (status == LINEAGE_OK)
