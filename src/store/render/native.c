@@ -87,21 +87,18 @@ static bool is_empty(const struct lineage_report *report)
 /* An agent that does not know what is kept plans for gains that noise would hide. */
 static void add_threshold(struct buf *out, const struct lineage_report *report)
 {
-    buf_puts(out, "A trial is kept if it beats the best by more than ");
-    add_about(out, report->needed, false);
+    add_shape(out, "A trial is kept if it beats the best by more than %A", report->needed);
     if (report->noise_std > 0) {
         char noise[LINEAGE_NOISE_TEXT_MAX];
         if (isinf(report->noise.freedom)) {
-            buf_puts(out, " (noise floor: scores of equal trials have a standard deviation of ");
-            add_about(out, report->noise_std, false);
+            add_shape(out, " (noise floor: scores of equal trials have a standard deviation of %A", report->noise_std);
         } else {
             buf_printf(out, " (noise floor: standard deviation of equal trials %s", lineage_noise_text(noise, &report->noise));
         }
         buf_printf(out, "; %u seed%s a score; %u trials a night).\n", report->noise_seeds, report->noise_seeds == 1 ? "" : "s",
                    report->night_trials);
     } else {
-        buf_puts(out, report->min_delta > 0 ? " (min_delta; " : " (");
-        buf_puts(out, "noise unknown: `lineage run --baseline --seeds 3`).\n");
+        add_shape(out, "%Tnoise unknown: `lineage run --baseline --seeds 3`).\n", report->min_delta > 0 ? " (min_delta; " : " (");
     }
 }
 
@@ -121,10 +118,7 @@ static void add_why_none(struct buf *out, const struct lineage_report *report)
         snprintf(reason, sizeof reason, "%.*s", (int)strcspn(lineage_notes_reason(newest->notes), ";"),
                  lineage_notes_reason(newest->notes));
     if (*reason) {
-        buf_puts(out, "; the newest, ");
-        add_id(out, newest->exp_id);
-        buf_puts(out, ": ");
-        add_quoted(out, reason, 160);
+        add_shape(out, "; the newest, %I: %Q", newest->exp_id, reason, (size_t)160);
     }
     buf_puts(out, ".");
 }
@@ -143,10 +137,8 @@ static void add_across(struct buf *out, const struct lineage_report *report)
         return;
     char text[300];
     snprintf(text, sizeof text, "%.*s", (int)strcspn(newest, ";"), newest);
-    buf_printf(out, "Conditions differ: the verdicts of %zu of the last %zu trials are across them; the newest: ", n,
-               report->n_recent);
-    add_quoted(out, text, 200);
-    buf_puts(out, ".\n");
+    add_shape(out, "Conditions differ: the verdicts of %Z of the last %Z trials are across them; the newest: %Q.\n", n,
+              report->n_recent, text, (size_t)200);
 }
 
 /* The first lines must be enough by themselves: under the smallest budget they are all that is printed, and a person
@@ -161,48 +153,34 @@ static void add_title(struct buf *out, const struct native *n)
         return;
     }
     if (timestamp && *timestamp) {
-        buf_puts(out, " — ");
-        add_name(out, timestamp);
+        add_shape(out, " — %N", timestamp);
     }
     buf_puts(out, "\n");
     if (specialist && *specialist) {
-        buf_puts(out, "You are specialist **");
-        add_name(out, specialist);
-        buf_puts(out, "**. ");
+        add_shape(out, "You are specialist **%N**. ", specialist);
     }
     if (report->best) {
-        buf_puts(out, "Current best: **");
-        add_id(out, report->best->exp_id);
-        buf_puts(out, "** (");
-        add_name(out, report->metric);
-        buf_puts(out, "=");
-        add_score(out, report->best->score);
-        buf_printf(out, ", %s is better).", report->direction == LINEAGE_HIGHER ? "higher" : "lower");
+        add_shape(out, "Current best: **%I** (%N=%S, %T is better).", report->best->exp_id, report->metric, report->best->score,
+                  report->direction == LINEAGE_HIGHER ? "higher" : "lower");
     } else {
         buf_puts(out, "No trial ranks yet");
         add_why_none(out, report);
     }
     buf_printf(out, " %llu trial%s", (unsigned long long)report->rows, report->rows == 1 ? "" : "s");
     if (report->median_seconds.present) {
-        buf_puts(out, "; half of those measured took more than ");
-        add_about(out, report->median_seconds.value, false);
-        buf_puts(out, " s");
+        add_shape(out, "; half of those measured took more than %A s", report->median_seconds.value);
     }
     buf_puts(out, ".\n");
     if (n->by && *n->by) {
-        buf_puts(out, "The trials shown are by ");
-        add_name(out, n->by);
-        buf_puts(out, ".\n");
+        add_shape(out, "The trials shown are by %N.\n", n->by);
     }
     add_threshold(out, report);
     add_across(out, report);
     if (*report->claim) {
-        add_id(out, report->best->exp_id);
-        buf_printf(out, " is %s.\n", report->claim);
+        add_shape(out, "%I is %T.\n", report->best->exp_id, report->claim);
     }
     if (*report->stopped) {
-        add_quoted(out, report->stopped, 500);
-        buf_puts(out, ".\n");
+        add_shape(out, "%Q.\n", report->stopped, (size_t)500);
     }
     if (report->findings)
         /* The numbers further down may lack these records, so this is stated first. */

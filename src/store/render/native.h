@@ -51,6 +51,17 @@ void add_setting(struct buf *out, double value, const char *text); /* prints the
 /* Prints three digits: used for a threshold, and for a score that missed it. */
 void add_about(struct buf *out, double value, bool sign);
 
+void add_bare_id(struct buf *out, const char *id); /* without exp_ */
+
+/* native_ideas.c: "keep -0.00012", "+0.0007" for a discard, "size_blocked". */
+struct lineage_idea;
+void add_result(struct buf *out, const struct lineage_idea *idea);
+
+/* Prints the shape of a line, in which these stand for the arguments: %N add_name, %I add_id, %B add_bare_id, %T a text, %Q add_quoted
+ * (a text and a size_t), %P add_setting (a double and a text); %S add_score, %D add_delta, %G a difference, of a struct lineage_number;
+ * %A add_about of a double, %R add_result; %Z a size_t, %L an unsigned long long, %U an unsigned; %% is a percent sign. */
+void add_shape(struct buf *out, const char *shape, ...);
+
 /* Prints the label, and for a discard its reason, as far as the numbers show it: `discard (+0.129, worse; 0.0389 better
  * than 023)`. The parent is named if it scored differently than the best that the trial was compared with. */
 void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial, struct lineage_number vs_parent);

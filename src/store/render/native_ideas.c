@@ -31,13 +31,6 @@ static bool has_ideas(const struct native *n)
     return n->ideas && n->ideas->stated;
 }
 
-static void add_difference(struct buf *out, struct lineage_number delta)
-{
-    if (delta.present && delta.value > 0)
-        buf_puts(out, "+");
-    add_score(out, delta);
-}
-
 /* A value of a knob is text that somebody wrote, so it is quoted unless it is a plain word or number. */
 static void add_knob_value(struct buf *out, const char *value)
 {
@@ -47,21 +40,14 @@ static void add_knob_value(struct buf *out, const char *value)
         buf_puts(out, "?");
 }
 
-/* "keep -0.00012", "+0.0007" for a discard, "size_blocked" */
-static void add_result(struct buf *out, const struct lineage_idea *idea)
+void add_result(struct buf *out, const struct lineage_idea *idea)
 {
     bool discard = idea->status == LINEAGE_DISCARD && idea->delta_vs_best.present;
     if (!discard)
         buf_puts(out, lineage_label_name(idea->status));
     if (idea->delta_vs_best.present && is_finished(idea->status)) {
-        buf_puts(out, discard ? "" : " ");
-        add_difference(out, idea->delta_vs_best);
+        add_shape(out, "%T%G", discard ? "" : " ", idea->delta_vs_best);
     }
-}
-
-static void add_bare_id(struct buf *out, const char *id)
-{
-    add_name(out, strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id);
 }
 
 /* How many bytes the first `width` code points of a text have. */
@@ -136,12 +122,9 @@ void section_standing(struct block *block, const struct native *n)
     block_head_end(block);
     buf_puts(out, "- ");
     if (last < count) {
-        buf_printf(out, "%zu trials since the last keep, ", count - 1 - last);
-        add_id(out, idea_at(n, last)->exp_id);
+        add_shape(out, "%Z trials since the last keep, %I", count - 1 - last, idea_at(n, last)->exp_id);
         if (idea_at(n, last)->delta_vs_best.present) {
-            buf_puts(out, " (");
-            add_difference(out, idea_at(n, last)->delta_vs_best);
-            buf_puts(out, ")");
+            add_shape(out, " (%G)", idea_at(n, last)->delta_vs_best);
         }
         buf_puts(out, "; ");
     }
@@ -149,9 +132,10 @@ void section_standing(struct block *block, const struct native *n)
     buf_puts(out, "\n");
     block_row_end(block, 60, true);
     if (n->ideas->noise > 0) {
-        buf_puts(out, n->ideas->noise_estimated ? "- noise, an estimate: scores of equal trials have a standard deviation of "
-                                                : "- noise: scores of equal trials have a standard deviation of ");
-        add_about(out, n->ideas->noise, false);
+        add_shape(out, "%T%A",
+                  n->ideas->noise_estimated ? "- noise, an estimate: scores of equal trials have a standard deviation of "
+                                            : "- noise: scores of equal trials have a standard deviation of ",
+                  n->ideas->noise);
         if (n->ideas->noise_estimated)
             buf_printf(out, ", from %zu replicas (%zu degree%s of freedom)", n->ideas->n_replicas, n->ideas->freedom,
                        n->ideas->freedom == 1 ? "" : "s");
@@ -168,9 +152,7 @@ void section_standing(struct block *block, const struct native *n)
             seen = strcmp(idea_at(n, k)->specialist, specialist) == 0;
         if (seen)
             continue;
-        buf_puts(out, shown++ ? "; " : "");
-        add_name(out, specialist);
-        buf_puts(out, " ");
+        add_shape(out, "%T%N ", shown++ ? "; " : "", specialist);
         add_rate(out, n, specialist);
     }
     buf_puts(out, "\n");
@@ -213,10 +195,7 @@ static void add_code(struct block *block, const struct lineage_measured *code)
         size_t part = SIZE_MAX;
         for (end = i + 1; end < code->n_lines && code->lines[end].heading; end++)
             ;
-        buf_puts(out, "- code against ");
-        add_id(out, code->against);
-        buf_puts(out, ": ");
-        add_name(out, code->lines[i].file);
+        add_shape(out, "- code against %I: %N", code->against, code->lines[i].file);
         add_lines(out, &code->lines[i]);
         for (size_t k = 0; k < PARTS_SHOWN && (part = next_part(code, i + 1, end, part)) != SIZE_MAX; k++) {
             buf_puts(out, k ? ", " : " (");
@@ -251,12 +230,9 @@ void section_made_of(struct block *block, const struct native *n)
             if (knob->set_by != n->ideas->line[i])
                 continue;
             if (*comma == ':') {
-                buf_puts(out, "- ");
-                add_id(out, idea_at(n, knob->set_by)->exp_id);
+                add_shape(out, "- %I", idea_at(n, knob->set_by)->exp_id);
             }
-            buf_puts(out, comma);
-            add_name(out, knob->name);
-            buf_puts(out, " ");
+            add_shape(out, "%T%N ", comma, knob->name);
             add_knob_value(out, knob->value);
             comma = ", ";
         }
@@ -281,21 +257,17 @@ static void add_insight(struct insight_rows *rows, const struct lineage_insight 
     const struct native *n = rows->n;
     struct buf *out = &rows->block->text;
     size_t against[6], m = 0;
-    buf_printf(out, "- %llu: ", (unsigned long long)insight->number);
-    add_quoted(out, insight->text, width);
+    add_shape(out, "- %L: %Q", (unsigned long long)insight->number, insight->text, width);
     for (size_t i = 0; i < insight->n_evidence; i++) {
-        buf_puts(out, i ? ", " : " (evidence: ");
-        add_bare_id(out, insight->evidence[i]);
+        add_shape(out, "%T%B", i ? ", " : " (evidence: ", insight->evidence[i]);
     }
     buf_puts(out, insight->n_evidence ? ")" : "");
     if (has_ideas(n))
         m = lineage_knobs_against(against, sizeof against / sizeof *against, &n->ideas->knobs, n->ideas->ideas, insight->evidence,
                                   insight->n_evidence, insight->rows);
     for (size_t i = 0; i < m; i++) {
-        buf_puts(out, i ? ", " : " — later trials contradict it: ");
-        add_bare_id(out, idea_at(n, against[i])->exp_id);
-        buf_puts(out, " ");
-        add_result(out, idea_at(n, against[i]));
+        add_shape(out, "%T%B %R", i ? ", " : " — later trials contradict it: ", idea_at(n, against[i])->exp_id,
+                  idea_at(n, against[i]));
     }
     buf_puts(out, "\n");
 }
@@ -348,10 +320,7 @@ static void add_tries(struct buf *out, const struct native *n, const struct line
     for (size_t k = i + 1; k < end; k++)
         shown = says_more(n, idea_at(n, knob->tries[k].trial), shown) ? idea_at(n, knob->tries[k].trial) : shown;
     add_knob_value(out, knob->tries[i].change->to);
-    buf_puts(out, " ");
-    add_result(out, shown);
-    buf_puts(out, " (");
-    add_bare_id(out, shown->exp_id);
+    add_shape(out, " %R (%B", shown, shown->exp_id);
     if (end - i > 1)
         buf_printf(out, ", %zu trials", end - i);
     buf_puts(out, ")");
@@ -362,8 +331,7 @@ static void add_tries(struct buf *out, const struct native *n, const struct line
 static void add_knob(struct buf *out, const struct native *n, const struct lineage_knob *knob, size_t most)
 {
     size_t i = 0, end, values = 0;
-    buf_puts(out, "- ");
-    add_name(out, knob->name);
+    add_shape(out, "- %N", knob->name);
     if (knob->value) {
         buf_puts(out, " ");
         add_knob_value(out, knob->value);
@@ -426,18 +394,10 @@ static void add_elsewhere(struct buf *out, const struct native *n, size_t trial,
 {
     const struct lineage_idea *idea = idea_at(n, trial);
     size_t shown = 0;
-    buf_puts(out, "- ");
-    add_id(out, idea->exp_id);
-    buf_puts(out, " ");
-    add_result(out, idea);
-    buf_puts(out, " ");
-    add_quoted(out, idea->hypothesis, width);
+    add_shape(out, "- %I %R %Q", idea->exp_id, idea, idea->hypothesis, width);
     for (size_t i = 0; i < idea->n_cited_by && shown < 4; i++) {
         const struct lineage_idea *citing = idea_at(n, idea->cited_by[i]);
-        buf_puts(out, shown++ ? ", " : "; taken up by ");
-        add_bare_id(out, citing->exp_id);
-        buf_puts(out, " ");
-        add_result(out, citing);
+        add_shape(out, "%T%B %R", shown++ ? ", " : "; taken up by ", citing->exp_id, citing);
     }
     buf_puts(out, "\n");
 }
@@ -463,22 +423,12 @@ void section_elsewhere(struct block *block, const struct native *n)
 static void add_blocked(struct buf *out, const struct native *n, const struct lineage_blocked *blocked, size_t width)
 {
     const struct lineage_idea *idea = idea_at(n, blocked->trial);
-    buf_puts(out, "- ");
-    add_id(out, idea->exp_id);
-    buf_printf(out, " %s ", lineage_label_name(idea->status));
-    add_score(out, idea->score);
+    add_shape(out, "- %I %T %S", idea->exp_id, lineage_label_name(idea->status), idea->score);
     if (blocked->column) {
-        buf_puts(out, ", ");
-        add_name(out, blocked->column);
-        buf_puts(out, " ");
-        add_score(out, (struct lineage_number){true, blocked->value});
-        buf_puts(out, " (largest kept: ");
-        add_score(out, (struct lineage_number){true, blocked->largest_kept});
-        buf_puts(out, ")");
+        add_shape(out, ", %N %S (largest kept: %S)", blocked->column, (struct lineage_number){true, blocked->value},
+                  (struct lineage_number){true, blocked->largest_kept});
     }
-    buf_puts(out, " ");
-    add_quoted(out, idea->hypothesis, width);
-    buf_puts(out, "\n");
+    add_shape(out, " %Q\n", idea->hypothesis, width);
 }
 
 void section_walls(struct block *block, const struct native *n)
@@ -509,20 +459,15 @@ void section_again(struct block *block, const struct native *n)
     for (size_t i = 0; i < count; i++) {
         const struct lineage_again *again = &n->ideas->again[i];
         const struct lineage_knob *knob = &n->ideas->knobs.items[again->knob];
-        buf_puts(out, "- ");
-        add_name(out, knob->name);
-        buf_printf(out, ": %zu trials, %zu failed", knob->n, again->failed);
+        add_shape(out, "- %N: %Z trials, %Z failed", knob->name, knob->n, again->failed);
         if (again->low.present) {
-            buf_puts(out, ", ");
-            add_difference(out, again->low);
+            add_shape(out, ", %G", again->low);
             if (again->high.value > again->low.value) {
-                buf_puts(out, " to ");
-                add_difference(out, again->high);
+                add_shape(out, " to %G", again->high);
             }
         }
         for (size_t k = 0; k < knob->n_tries && k < 6; k++) {
-            buf_puts(out, k ? ", " : ": ");
-            add_bare_id(out, idea_at(n, knob->tries[k].trial)->exp_id);
+            add_shape(out, "%T%B", k ? ", " : ": ", idea_at(n, knob->tries[k].trial)->exp_id);
         }
         buf_puts(out, "\n");
         block_row_end(block, 36 / (1 + 0.3 * (double)i), i < 3);
@@ -565,21 +510,15 @@ static void add_topic(struct buf *out, const struct native *n, const struct topi
     const struct lineage_idea *idea = idea_at(n, topic->newest);
     buf_puts(out, "- ");
     if (!n->by && *idea->specialist) {
-        add_name(out, idea->specialist);
-        buf_puts(out, " ");
+        add_shape(out, "%N ", idea->specialist);
     }
     add_bare_id(out, idea->exp_id);
     for (size_t i = 0; i < topic->n_same && i < 2; i++) {
-        buf_puts(out, ", ");
-        add_bare_id(out, idea_at(n, topic->same[i])->exp_id);
+        add_shape(out, ", %B", idea_at(n, topic->same[i])->exp_id);
     }
     if (topic->n_same > 2)
         buf_printf(out, " and %zu more", topic->n_same - 2);
-    buf_puts(out, " ");
-    add_result(out, idea);
-    buf_puts(out, " ");
-    add_quoted(out, idea->hypothesis, width);
-    buf_puts(out, "\n");
+    add_shape(out, " %R %Q\n", idea, idea->hypothesis, width);
 }
 
 static bool is_recent(const struct native *n, const struct lineage_idea *idea)

@@ -19,8 +19,7 @@ static void add_outcomes(struct buf *out, const struct lineage_report_value *val
             comma = ", ";
         }
     if (value->best.present) {
-        buf_puts(out, "; best ");
-        add_score(out, value->best);
+        add_shape(out, "; best %S", value->best);
     }
     buf_puts(out, ")");
 }
@@ -29,11 +28,9 @@ static void add_outcomes(struct buf *out, const struct lineage_report_value *val
  * must be enough. */
 static void add_brief(struct buf *out, const struct lineage_report_value *value)
 {
-    add_setting(out, value->value, value->text);
-    buf_printf(out, " ×%llu", (unsigned long long)value->n);
+    add_shape(out, "%P ×%L", value->value, value->text, (unsigned long long)value->n);
     if (value->best.present) {
-        buf_puts(out, " best ");
-        add_about(out, value->best.value, false);
+        add_shape(out, " best %A", value->best.value);
     }
 }
 
@@ -41,17 +38,14 @@ static void add_brief(struct buf *out, const struct lineage_report_value *value)
 static void add_values(struct buf *out, const struct lineage_report_param *param,
                        void (*add)(struct buf *out, const struct lineage_report_value *value))
 {
-    buf_puts(out, "- **");
-    add_name(out, param->name);
-    buf_puts(out, "**: ");
+    add_shape(out, "- **%N**: ", param->name);
     for (size_t i = 0; i < param->n_values; i++) {
         buf_puts(out, i ? ", " : "");
         add(out, &param->values[i]);
     }
     /* A parameter with very many values (a seed, a size) is shown as a range, because a list would fill the block. */
     if (param->more) {
-        buf_puts(out, ", and more up to ");
-        add_setting(out, param->high, param->high_text);
+        add_shape(out, ", and more up to %P", param->high, param->high_text);
     }
     buf_puts(out, "\n");
 }
@@ -74,9 +68,11 @@ static void add_single(struct block *block, const struct native *n, bool constan
         const struct lineage_report_param *param = &report->params[i];
         if (!has_one_value(param) || param->constant != constant)
             continue;
-        buf_puts(out, shown++ ? ", " : constant ? "- same in all trials: " : "- tried at one value only: ");
-        add_name(out, param->name);
-        buf_puts(out, "=");
+        add_shape(out, "%T%N=",
+                  shown++    ? ", "
+                  : constant ? "- same in all trials: "
+                             : "- tried at one value only: ",
+                  param->name);
         if (constant)
             add_setting(out, param->values[0].value, param->values[0].text);
         else
@@ -91,18 +87,12 @@ static void add_single(struct block *block, const struct native *n, bool constan
 /* Cells are counted as well as listed: 3 of 40 untried is a gap, 37 of 40 is a grid that nobody meant to fill. */
 static void add_cells(struct buf *out, const struct lineage_report_grid *grid, size_t most)
 {
-    buf_puts(out, "- untried ");
-    add_name(out, grid->x->name);
-    buf_puts(out, " × ");
-    add_name(out, grid->y->name);
-    buf_printf(out, " (%zu of %zu): ", grid->n_untried, grid->n_cells);
+    add_shape(out, "- untried %N × %N (%Z of %Z): ", grid->x->name, grid->y->name, grid->n_untried, grid->n_cells);
     for (size_t i = 0; i < grid->n_untried && i < most; i++) {
         buf_puts(out, i ? ", " : "");
         const struct lineage_report_value *x = &grid->x->values[grid->untried[i][0]];
         const struct lineage_report_value *y = &grid->y->values[grid->untried[i][1]];
-        add_setting(out, x->value, x->text);
-        buf_puts(out, "×");
-        add_setting(out, y->value, y->text);
+        add_shape(out, "%P×%P", x->value, x->text, y->value, y->text);
     }
     buf_puts(out, grid->n_untried > most ? ", …\n" : "\n");
 }
@@ -116,11 +106,7 @@ static void add_grids(struct block *block, const struct native *n)
         /* If two parameters are linked, all cells except the diagonal are untried: true, long, and useless, because nobody
          * changes one alone. */
         if (grid->linked) {
-            buf_puts(out, "- only moved together: ");
-            add_name(out, grid->x->name);
-            buf_puts(out, " and ");
-            add_name(out, grid->y->name);
-            buf_puts(out, "\n");
+            add_shape(out, "- only moved together: %N and %N\n", grid->x->name, grid->y->name);
         } else {
             add_cells(out, grid, CELLS_BRIEF);
             block_brief_end(block);
@@ -140,9 +126,7 @@ void section_sweep(struct block *block, const struct native *n)
     size_t shown = 0;
     if (!report->n_params)
         return;
-    buf_puts(out, "\n## Sweep Coverage (value, outcomes, best ");
-    add_name(out, report->metric);
-    buf_puts(out, ")\n");
+    add_shape(out, "\n## Sweep Coverage (value, outcomes, best %N)\n", report->metric);
     block_head_end(block);
     add_single(block, n, true);
     for (size_t i = 0; i < report->n_params; i++)
@@ -181,8 +165,7 @@ static void add_class(struct buf *out, const struct lineage_report_failure *fail
 /* Names the newest trial with this reason, so that its snapshot and its notes can be looked up. */
 static void add_reason(struct buf *out, const struct lineage_report_reason *reason, size_t width)
 {
-    buf_puts(out, "  - ");
-    add_id(out, reason->exp_id);
+    add_shape(out, "  - %I", reason->exp_id);
     if (reason->n > 1)
         buf_printf(out, " and %llu more", (unsigned long long)(reason->n - 1));
     if (reason->cause && reason->cause != LINEAGE_CAUSE_CODE) /* the text itself names an error of the code */
@@ -232,10 +215,8 @@ static void add_on_parent(struct buf *out, const struct lineage_report_calibrati
     bool any = c->on_parent.n > 0;
     if (!columns)
         return;
-    buf_printf(out, " | %llu of %llu | ", (unsigned long long)c->on_parent.same_sign, (unsigned long long)c->on_parent.n);
-    add_delta(out, (struct lineage_number){any, c->on_parent.happened});
-    buf_puts(out, " | ");
-    add_score(out, (struct lineage_number){any, c->on_parent.error});
+    add_shape(out, " | %L of %L | %D | %S", (unsigned long long)c->on_parent.same_sign, (unsigned long long)c->on_parent.n,
+              (struct lineage_number){any, c->on_parent.happened}, (struct lineage_number){any, c->on_parent.error});
 }
 
 static bool has_parents(const struct lineage_report *report)
@@ -269,14 +250,9 @@ static void add_specialists(struct block *block, const struct native *n, bool co
     struct buf *out = &block->text;
     for (size_t i = 0; i < n->report->n_calibration; i++) {
         const struct lineage_report_calibration *c = &n->report->calibration[i];
-        buf_puts(out, "| ");
-        add_name(out, c->specialist);
-        buf_printf(out, " | %llu | %llu | ", (unsigned long long)c->n, (unsigned long long)c->same_sign);
-        add_delta(out, (struct lineage_number){true, c->expected});
-        buf_puts(out, " | ");
-        add_delta(out, (struct lineage_number){true, c->happened});
-        buf_puts(out, " | ");
-        add_score(out, (struct lineage_number){true, c->error});
+        add_shape(out, "| %N | %L | %L | %D | %D | %S", c->specialist, (unsigned long long)c->n, (unsigned long long)c->same_sign,
+                  (struct lineage_number){true, c->expected}, (struct lineage_number){true, c->happened},
+                  (struct lineage_number){true, c->error});
         add_on_parent(out, c, columns);
         if (has_verdicts(n->report))
             add_verdicts(out, c);
@@ -288,18 +264,10 @@ static void add_specialists(struct block *block, const struct native *n, bool co
 static void add_proposer(struct buf *out, const struct lineage_report_proposer *p)
 {
     bool told = p->n_expected > 0;
-    buf_puts(out, "| ");
-    add_name(out, p->name);
-    buf_printf(out, " | %llu | %llu | %llu of %llu | ", (unsigned long long)p->n, (unsigned long long)p->kept,
-               (unsigned long long)p->same_sign, (unsigned long long)p->n_expected);
-    add_delta(out, (struct lineage_number){told, p->expected});
-    buf_puts(out, " | ");
-    add_delta(out, (struct lineage_number){told, p->happened});
-    buf_puts(out, " | ");
-    add_score(out, (struct lineage_number){told, p->error});
-    buf_puts(out, " | ");
-    add_delta(out, p->gain_per_hour);
-    buf_puts(out, " |\n");
+    add_shape(out, "| %N | %L | %L | %L of %L | %D | %D | %S | %D |\n", p->name, (unsigned long long)p->n,
+              (unsigned long long)p->kept, (unsigned long long)p->same_sign, (unsigned long long)p->n_expected,
+              (struct lineage_number){told, p->expected}, (struct lineage_number){told, p->happened},
+              (struct lineage_number){told, p->error}, p->gain_per_hour);
 }
 
 /* All proposers are in one row, because they must be compared with each other. */
@@ -324,12 +292,11 @@ void section_calibration(struct block *block, const struct native *n)
                           : "\n## Calibration (expected_delta against delta_vs_best)\n");
     if (n->report->n_calibration) {
         bool verdicts = has_verdicts(n->report);
-        buf_puts(out, "\n| specialist | trials | same sign | expected | happened | mean error |");
-        buf_puts(out, columns ? " against the parent: same sign | happened | mean error |" : "");
-        buf_puts(out, verdicts ? " supported | refuted | inconclusive | interval covers it |" : "");
-        buf_puts(out, "\n|---|---|---|---|---|---|");
-        buf_puts(out, columns ? "---|---|---|" : "");
-        buf_puts(out, verdicts ? "---|---|---|---|\n" : "\n");
+        add_shape(out,
+                  "\n| specialist | trials | same sign | expected | happened | mean error |%T%T\n|---|---|---|---|---|---|%T%T",
+                  columns ? " against the parent: same sign | happened | mean error |" : "",
+                  verdicts ? " supported | refuted | inconclusive | interval covers it |" : "", columns ? "---|---|---|" : "",
+                  verdicts ? "---|---|---|---|\n" : "\n");
     }
     block_head_end(block);
     add_specialists(block, n, columns);
@@ -343,16 +310,11 @@ void section_info_gain(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     if (!best || !best->n_turns)
         return;
-    buf_puts(out, "\n## Information Gain by Turn (");
-    add_id(out, best->exp_id);
-    buf_puts(out, ")\n\n| turn | mean | std |\n|---|---|---|\n");
+    add_shape(out, "\n## Information Gain by Turn (%I)\n\n| turn | mean | std |\n|---|---|---|\n", best->exp_id);
     block_head_end(block);
     for (size_t i = 0; i < best->n_turns; i++) {
-        buf_printf(out, "| %u | ", best->turns[i].turn);
-        add_delta(out, (struct lineage_number){true, best->turns[i].mean});
-        buf_puts(out, " | ");
-        add_score(out, (struct lineage_number){true, best->turns[i].std});
-        buf_puts(out, " |\n");
+        add_shape(out, "| %U | %D | %S |\n", best->turns[i].turn, (struct lineage_number){true, best->turns[i].mean},
+                  (struct lineage_number){true, best->turns[i].std});
         block_row_end(block, 5 / (1 + 0.2 * (double)i), false);
     }
 }

@@ -1,5 +1,6 @@
 /* native_text.c: cells, names and numbers as the native style prints them. */
 #include <math.h>
+#include <stdarg.h>
 #include <strings.h>
 
 #include <lineage/notes.h>
@@ -152,6 +153,55 @@ void add_about(struct buf *out, double value, bool sign)
         add_decimals(out, value, 1, sign);
     else
         add_digits(out, value, 3, sign);
+}
+
+void add_bare_id(struct buf *out, const char *id)
+{
+    add_name(out, strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id);
+}
+
+/* A plus for a score that rose, and no sign for one that did not change. */
+static void add_difference(struct buf *out, struct lineage_number delta)
+{
+    if (delta.present && delta.value > 0)
+        buf_puts(out, "+");
+    add_score(out, delta);
+}
+
+void add_shape(struct buf *out, const char *shape, ...)
+{
+    va_list args;
+    va_start(args, shape);
+    for (const char *next; (next = strchr(shape, '%')); shape = next + 2) {
+        const char *text;
+        double value;
+        buf_add(out, shape, (size_t)(next - shape));
+        switch (next[1]) {
+        case 'N': add_name(out, va_arg(args, const char *)); break;
+        case 'I': add_id(out, va_arg(args, const char *)); break;
+        case 'B': add_bare_id(out, va_arg(args, const char *)); break;
+        case 'T': buf_puts(out, va_arg(args, const char *)); break;
+        case 'Q':
+            text = va_arg(args, const char *);
+            add_quoted(out, text, va_arg(args, size_t));
+            break;
+        case 'P':
+            value = va_arg(args, double);
+            add_setting(out, value, va_arg(args, const char *));
+            break;
+        case 'S': add_score(out, va_arg(args, struct lineage_number)); break;
+        case 'D': add_delta(out, va_arg(args, struct lineage_number)); break;
+        case 'G': add_difference(out, va_arg(args, struct lineage_number)); break;
+        case 'A': add_about(out, va_arg(args, double), false); break;
+        case 'R': add_result(out, va_arg(args, const struct lineage_idea *)); break;
+        case 'Z': buf_printf(out, "%zu", va_arg(args, size_t)); break;
+        case 'L': buf_printf(out, "%llu", va_arg(args, unsigned long long)); break;
+        case 'U': buf_printf(out, "%u", va_arg(args, unsigned)); break;
+        default: buf_put(out, '%'); break;
+        }
+    }
+    buf_puts(out, shape);
+    va_end(args);
 }
 
 /* A delta is positive if the score rose, an improvement is positive if the score got better. The same number can be a

@@ -32,10 +32,8 @@ static void add_params(struct block *block, const struct native *n)
     size_t shown = 0;
     for (size_t i = 0; i < best->n_params; i++)
         if (!is_constant(n->report, best->params[i].name) && strcmp(best->params[i].name, "proposer") != 0) {
-            buf_puts(out, shown++ ? ", " : "- **parameters**: ");
-            add_name(out, best->params[i].name);
-            buf_puts(out, "=");
-            add_setting(out, best->params[i].value, best->params[i].text);
+            add_shape(out, "%T%N=%P", shown++ ? ", " : "- **parameters**: ", best->params[i].name, best->params[i].value,
+                      best->params[i].text);
         }
     if (!shown)
         return;
@@ -49,11 +47,7 @@ static void add_clip_scale(struct block *block, const struct lineage_trial *best
 {
     if (!best->ig_clip_scale_mean.present && !best->ig_clip_scale_std.present)
         return;
-    buf_puts(&block->text, "- **ig_clip_scale**: mean ");
-    add_score(&block->text, best->ig_clip_scale_mean);
-    buf_puts(&block->text, ", std ");
-    add_score(&block->text, best->ig_clip_scale_std);
-    buf_puts(&block->text, "\n");
+    add_shape(&block->text, "- **ig_clip_scale**: mean %S, std %S\n", best->ig_clip_scale_mean, best->ig_clip_scale_std);
     block_row_end(block, 8, false);
 }
 
@@ -81,19 +75,11 @@ static void add_front(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     if (!report->n_front)
         return;
-    buf_puts(out, "- **front** of ");
-    add_name(out, report->metric);
-    buf_puts(out, " and ");
-    add_name(out, report->second);
-    buf_puts(out, " (a trial is kept also if no kept trial is as good in both): ");
+    add_shape(out, "- **front** of %N and %N (a trial is kept also if no kept trial is as good in both): ", report->metric,
+              report->second);
     for (size_t i = 0; i < report->n_front && i < SHOWN; i++) {
-        buf_puts(out, i ? ", " : "");
-        add_id(out, report->front[i].exp_id);
-        buf_puts(out, " (");
-        add_score(out, (struct lineage_number){true, report->front[i].score});
-        buf_puts(out, ", ");
-        add_score(out, (struct lineage_number){true, report->front[i].second});
-        buf_puts(out, ")");
+        add_shape(out, "%T%I (%S, %S)", i ? ", " : "", report->front[i].exp_id,
+                  (struct lineage_number){true, report->front[i].score}, (struct lineage_number){true, report->front[i].second});
     }
     if (report->n_front > SHOWN)
         buf_printf(out, " and %zu more", report->n_front - SHOWN);
@@ -112,9 +98,7 @@ static void add_settings(struct block *block, const struct native *n)
     buf_puts(out, "- **settings** (mean ± half of its 95 % interval, runs): ");
     for (size_t i = 0; i < report->n_settings; i++) {
         const struct lineage_report_setting *s = &report->settings[i];
-        buf_puts(out, i ? ", " : "");
-        add_id(out, s->exp_id);
-        buf_printf(out, " %s", lineage_mean_text(mean, s->mean, s->margin));
+        add_shape(out, "%T%I %T", i ? ", " : "", s->exp_id, lineage_mean_text(mean, s->mean, s->margin));
         if (isfinite(s->margin))
             buf_printf(out, " ± %.2g", s->margin);
         buf_printf(out, " (%zu)", s->runs);
@@ -122,10 +106,9 @@ static void add_settings(struct block *block, const struct native *n)
     buf_printf(out, "; the first is the best with probability %.2f%s", fmin(report->sure, 0.99),
                report->proven ? "" : ", an estimate: it is not proven to be better than the kept trials");
     if (report->held_back) {
-        buf_puts(out, "; ");
-        add_id(out, report->held_back->exp_id);
-        buf_printf(out, " %s (%zu) is not named, because more of its runs diverged than did not; run it again",
-                   lineage_mean_text(mean, report->held_back->mean, report->held_back->margin), report->held_back->runs);
+        add_shape(out, "; %I %T (%Z) is not named, because more of its runs diverged than did not; run it again",
+                  report->held_back->exp_id, lineage_mean_text(mean, report->held_back->mean, report->held_back->margin),
+                  report->held_back->runs);
     }
     buf_puts(out, "\n");
     block_row_end(block, 58, true);
@@ -140,17 +123,11 @@ void section_best(struct block *block, const struct native *n)
     /* The title says that no trial qualifies. */
     if (!best)
         return;
-    buf_puts(out, "- ");
-    add_id(out, best->exp_id);
+    add_shape(out, "- %I", best->exp_id);
     if (names_specialist(n, best)) {
-        buf_puts(out, " by ");
-        add_name(out, best->specialist);
+        add_shape(out, " by %N", best->specialist);
     }
-    buf_puts(out, ", ");
-    add_name(out, n->report->metric);
-    buf_puts(out, " ");
-    add_score(out, best->score);
-    buf_puts(out, "\n");
+    add_shape(out, ", %N %S\n", n->report->metric, best->score);
     block_row_end(block, 60, true);
     add_settings(block, n);
     add_front(block, n);
@@ -167,8 +144,7 @@ void section_best(struct block *block, const struct native *n)
 /* A table keeps its columns even if a cell is empty. */
 static void add_cell_name(struct buf *out, const char *text)
 {
-    buf_puts(out, " | ");
-    add_name(out, text);
+    add_shape(out, " | %N", text);
 }
 
 /* Half of the 95 % interval of the score, without which luck looks like progress. A row that does not name its runs has as
@@ -178,20 +154,15 @@ static void add_margin(struct buf *out, const struct lineage_report *report, con
     size_t runs = lineage_score_runs(trial->notes);
     if (!(report->noise.freedom > 0) || !trial->score.present)
         return;
-    buf_puts(out, " ± ");
-    add_about(out, lineage_noise_margin(&report->noise, runs > 1 ? runs : report->noise_seeds), false);
+    add_shape(out, " ± %A", lineage_noise_margin(&report->noise, runs > 1 ? runs : report->noise_seeds));
 }
 
 /* The table has no status column, because all its trials are kept, as the heading says. */
 static void add_leader(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
 {
-    buf_puts(out, "| ");
-    add_name(out, trial->exp_id);
-    buf_puts(out, " | ");
-    add_score(out, trial->score);
+    add_shape(out, "| %N | %S", trial->exp_id, trial->score);
     add_margin(out, n->report, trial);
-    buf_puts(out, " | ");
-    add_delta(out, trial->delta_vs_best);
+    add_shape(out, " | %D", trial->delta_vs_best);
     if (!n->by)
         add_cell_name(out, trial->specialist);
     buf_puts(out, " | ");
@@ -210,10 +181,9 @@ void section_leaderboard(struct block *block, const struct native *n)
     buf_printf(out, "\n## Leaderboard (%llu kept trials, best first%s)\n\n", (unsigned long long)report->labels[LINEAGE_KEEP],
                report->noise.freedom > 0 ? "; ±: 95 % interval; `lineage compare --runs` says which to run again" : "");
     if (report->n_leaders) {
-        buf_puts(out, "| exp | ");
-        add_name(out, report->metric);
-        buf_puts(out, n->by ? " | Δ | hypothesis |\n|---|---|---|---|\n"
-                            : " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
+        add_shape(out, "| exp | %N%T", report->metric,
+                  n->by ? " | Δ | hypothesis |\n|---|---|---|---|\n"
+                        : " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
     }
     block_head_end(block);
     for (size_t i = 0; i < report->n_leaders; i++) {
@@ -233,15 +203,12 @@ void section_leaderboard(struct block *block, const struct native *n)
 static void add_recent(struct buf *out, const struct native *n, size_t i, size_t width)
 {
     const struct lineage_trial *trial = &n->report->recent[i];
-    buf_puts(out, "| ");
-    add_name(out, trial->exp_id);
+    add_shape(out, "| %N", trial->exp_id);
     if (!n->by)
         add_cell_name(out, trial->specialist);
     buf_puts(out, " | ");
     add_outcome(out, n, trial, n->report->recent_vs_parent[i]);
-    buf_puts(out, " | ");
-    add_score(out, trial->score);
-    buf_puts(out, " | ");
+    add_shape(out, " | %S | ", trial->score);
     add_idea(out, n, trial->exp_id, trial->hypothesis, width);
     buf_puts(out, " |\n");
 }
@@ -255,10 +222,8 @@ void section_recent(struct block *block, const struct native *n)
     if (!report->n_recent)
         return;
     block->parts[block->n_parts - 1].early = true;
-    buf_puts(out, "\n## Recent Activity (newest first)\n\n| exp | ");
-    buf_puts(out, n->by ? "status | " : "specialist | status | ");
-    add_name(out, report->metric);
-    buf_puts(out, n->by ? " | hypothesis |\n|---|---|---|---|\n" : " | hypothesis |\n|---|---|---|---|---|\n");
+    add_shape(out, "\n## Recent Activity (newest first)\n\n| exp | %T%N%T", n->by ? "status | " : "specialist | status | ",
+              report->metric, n->by ? " | hypothesis |\n|---|---|---|---|\n" : " | hypothesis |\n|---|---|---|---|---|\n");
     block_head_end(block);
     for (size_t i = 0; i < report->n_recent; i++) {
         add_recent(out, n, i, RECENT_BRIEF);
@@ -274,22 +239,16 @@ void section_recent(struct block *block, const struct native *n)
  * it. The chain and the last trials have the same form, so that an agent learns it once. */
 static void add_item(struct buf *out, const struct native *n, const struct lineage_trial *trial, struct lineage_number vs_parent)
 {
-    add_id(out, trial->exp_id);
-    buf_puts(out, " [");
+    add_shape(out, "%I [", trial->exp_id);
     if (names_specialist(n, trial)) {
-        add_name(out, trial->specialist);
-        buf_puts(out, ", ");
+        add_shape(out, "%N, ", trial->specialist);
     }
     add_outcome(out, n, trial, vs_parent);
     if (trial->score.present) {
-        buf_puts(out, ", ");
-        add_name(out, n->report->metric);
-        buf_puts(out, "=");
-        add_score(out, trial->score);
+        add_shape(out, ", %N=%S", n->report->metric, trial->score);
     }
     if (trial->delta_vs_best.present && trial->status != LINEAGE_DISCARD) {
-        buf_puts(out, ", Δ=");
-        add_delta(out, trial->delta_vs_best);
+        add_shape(out, ", Δ=%D", trial->delta_vs_best);
     }
     buf_puts(out, "] ");
 }
@@ -341,9 +300,8 @@ void section_chain(struct block *block, const struct native *n)
     buf_puts(out, "```\n");
     /* A chain that does not reach a root would mislead, so this is stated first. */
     if (chain->end != LINEAGE_CHAIN_ROOT) {
-        buf_puts(out, chain->end == LINEAGE_CHAIN_MISSING ? "!! parent not in the store: " : "!! cycle at: ");
-        add_name(out, chain->end_id);
-        buf_puts(out, "\n");
+        add_shape(out, "%T%N\n",
+                  chain->end == LINEAGE_CHAIN_MISSING ? "!! parent not in the store: " : "!! cycle at: ", chain->end_id);
     }
     block_head_end(block);
     for (size_t i = 0; i < chain->n; i++) {
@@ -361,34 +319,28 @@ void section_chain(struct block *block, const struct native *n)
 static void add_change(struct buf *out, const struct lineage_report_change *change)
 {
     if (!change->after.present) {
-        buf_puts(out, "without ");
-        add_name(out, change->name);
+        add_shape(out, "without %N", change->name);
         return;
     }
     add_name(out, change->name);
     if (change->before.present) {
-        buf_puts(out, " ");
-        add_setting(out, change->before.value, change->before_text);
+        add_shape(out, " %P", change->before.value, change->before_text);
     }
-    buf_puts(out, change->before.present ? " → " : "=");
-    add_setting(out, change->after.value, change->after_text);
+    add_shape(out, "%T%P", change->before.present ? " → " : "=", change->after.value, change->after_text);
 }
 
 /* The compared trial comes first, because the change depends on it. */
 static void add_changes(struct buf *out, const struct lineage_report_full *full)
 {
     if (full->compared_with[0]) {
-        buf_puts(out, "against ");
-        add_id(out, full->compared_with);
-        buf_puts(out, ": ");
+        add_shape(out, "against %I: ", full->compared_with);
     }
     for (size_t i = 0; i < full->n_changes; i++) {
         buf_puts(out, i ? ", " : "");
         add_change(out, &full->changes[i]);
     }
     if (full->code[0]) {
-        buf_puts(out, full->n_changes ? "; code: " : "code: ");
-        add_quoted(out, full->code, 120);
+        add_shape(out, "%T%Q", full->n_changes ? "; code: " : "code: ", full->code, (size_t)120);
     }
 }
 
@@ -446,9 +398,7 @@ static void add_pieces(struct buf *out, const struct native *n, const char *rema
         at += *at == ' ';
     }
     if (text.length) {
-        buf_puts(out, before);
-        add_quoted(out, text.data, 0);
-        buf_puts(out, "\n");
+        add_shape(out, "%T%Q\n", before, text.data, (size_t)0);
     }
     out->failed = out->failed || text.failed;
     buf_release(&text);
@@ -460,8 +410,7 @@ static void add_pieces(struct buf *out, const struct native *n, const char *rema
 static void add_expectation(struct buf *out, const struct native *n, const struct lineage_trial *trial, const char *before)
 {
     struct lineage_hypothesis h = lineage_hypothesis_of(trial, n->report->margin);
-    buf_puts(out, before);
-    add_quoted(out, trial->expected_delta, 60);
+    add_shape(out, "%T%Q", before, trial->expected_delta, (size_t)60);
     if (h.verdict && h.margin > 0)
         buf_printf(out, " (%s)", lineage_verdict_name(h.verdict));
 }
@@ -471,9 +420,7 @@ static void add_expectation(struct buf *out, const struct native *n, const struc
 static void add_known(struct buf *out, const struct native *n, const struct lineage_report_full *full, size_t width)
 {
     const struct lineage_trial *trial = &full->trial;
-    buf_puts(out, "- ");
-    add_id(out, trial->exp_id);
-    buf_puts(out, " ");
+    add_shape(out, "- %I ", trial->exp_id);
     if (has_changes(full))
         add_changes(out, full);
     if (!width && trial->expected_delta[0])
