@@ -26,6 +26,18 @@ enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_sta
             return try_status;                                                                                                   \
     } while (0)
 
+/* A variable that is declared with one of these, or with a SCOPED_ macro of another header, is released when its scope ends, so that a
+ * function may return anywhere. RELEASED_BY names a function that gets the address of the variable; SCOPED_FREE is for a pointer that
+ * is given to free. Write both before the type. */
+#define RELEASED_BY(function) __attribute__((cleanup(function)))
+#define SCOPED_FREE RELEASED_BY(free_pointer)
+static inline void free_pointer(void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+
 /* Out of memory. */
 enum lineage_status store_no_memory(struct lineage_error *err);
 

@@ -9,6 +9,8 @@
 
 #include "fail.h"
 
+#define SCOPED_TRIAL __attribute__((cleanup(lineage_trial_release))) struct lineage_trial
+
 struct mirror;
 struct log;
 struct append_state;

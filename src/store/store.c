@@ -33,7 +33,7 @@
 static enum lineage_status read_config(struct lineage_config *config, struct config_more *more, int dir_fd,
                                        struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     enum lineage_status status = fs_read_file(dir_fd, PLACE_CONFIG, &text, err);
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
     if (more)
@@ -42,7 +42,6 @@ static enum lineage_status read_config(struct lineage_config *config, struct con
         status = LINEAGE_OK;
     else if (status == LINEAGE_OK)
         status = config_parse(config, more, text.data ? text.data : "", text.length, err);
-    buf_release(&text);
     return status;
 }
 
@@ -63,7 +62,7 @@ static void add_missing_lines(struct buf *out, const char *a, const char *b)
 static enum lineage_status compare_configs(const struct lineage_config *there, const struct lineage_config *given,
                                            const char *place, const char *remedy, struct lineage_error *err)
 {
-    struct buf a = {0}, b = {0}, has = {0}, wanted = {0};
+    SCOPED_BUF a = {0}, b = {0}, has = {0}, wanted = {0};
     struct lineage_config all = *given;
     enum lineage_status status = LINEAGE_OK;
     if (!all.night_trials)
@@ -86,16 +85,12 @@ static enum lineage_status compare_configs(const struct lineage_config *there, c
     else if (has.length || wanted.length)
         status = store_fail(err, LINEAGE_EEXIST, "%s is already there and has other settings: %s, not %s; %s", place,
                             has.length ? has.data : "defaults", wanted.length ? wanted.data : "defaults", remedy);
-    buf_release(&a);
-    buf_release(&b);
-    buf_release(&has);
-    buf_release(&wanted);
     return status;
 }
 
 static enum lineage_status write_config(int dir_fd, const struct lineage_config *config, struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct lineage_config there;
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
@@ -108,35 +103,28 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
         status = store_no_memory(err);
     else
         status = fs_replace(dir_fd, PLACE_CONFIG, text.data, text.length, true, err);
-    buf_release(&text);
     return status;
 }
 
 /* Stored beside the mirror, so that the settings are known while the server cannot be reached. A failure is ignored. */
 static void remember_settings(int dir_fd, const char *settings)
 {
-    struct buf there = {0};
+    SCOPED_BUF there = {0};
     if (fs_read_file(dir_fd, PLACE_SERVER, &there, NULL) != LINEAGE_OK || there.length != strlen(settings) ||
         memcmp(there.data, settings, there.length) != 0)
         (void)fs_replace(dir_fd, PLACE_SERVER, settings, strlen(settings), false, NULL);
-    buf_release(&there);
 }
 
 /* Existing settings win, because two machines that create one store must agree. */
 static enum lineage_status create_on_server(const char *log, const struct lineage_config *config, struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct lineage_config in_force;
-    char *there = NULL;
+    SCOPED_FREE char *there = NULL;
     config_write(&text, config, NULL);
-    enum lineage_status status = text.failed ? store_no_memory(err) : log_postgres_create(log, text.data, &there, err);
-    if (status == LINEAGE_OK)
-        status = config_parse(&in_force, NULL, there, strlen(there), err);
-    if (status == LINEAGE_OK)
-        status = compare_configs(&in_force, config, log, "another name makes another store", err);
-    free(there);
-    buf_release(&text);
-    return status;
+    TRY(text.failed ? store_no_memory(err) : log_postgres_create(log, text.data, &there, err));
+    TRY(config_parse(&in_force, NULL, there, strlen(there), err));
+    return compare_configs(&in_force, config, log, "another name makes another store", err);
 }
 
 /* The server that lineage.json names gets this user's password and gives the answers, so it is not asked before the user has
@@ -187,25 +175,17 @@ static enum lineage_status check_lost(int dir_fd, const char *dir, bool in_repos
 static enum lineage_status create_in_dir(const char *dir, const struct lineage_config *config, struct lineage_error *err)
 {
     struct lineage_config there;
-    struct config_more more = {0};
-    int dir_fd = -1;
-    enum lineage_status status = store_dir_make(dir, err);
-    if (status == LINEAGE_OK)
-        status = store_dir_open(&dir_fd, dir, err);
-    bool in_repository = status == LINEAGE_OK && store_dir_in_repository(dir_fd);
-    if (status == LINEAGE_OK)
-        status = check_lost(dir_fd, dir, in_repository, err);
-    if (status == LINEAGE_OK)
-        status = store_dir_ignore(dir_fd, in_repository, err);
-    if (status == LINEAGE_OK)
-        status = read_config(&there, &more, dir_fd, err);
-    if (status == LINEAGE_OK && more.log)
-        status = check_trust(dir_fd, dir, more.log, err);
-    if (status == LINEAGE_OK)
-        status = more.log ? create_on_server(more.log, config, err) : write_config(dir_fd, config, err);
-    config_more_release(&more);
-    fs_close(dir_fd);
-    return status;
+    RELEASED_BY(config_more_release) struct config_more more = {0};
+    SCOPED_FD dir_fd = -1;
+    TRY(store_dir_make(dir, err));
+    TRY(store_dir_open(&dir_fd, dir, err));
+    const bool in_repository = store_dir_in_repository(dir_fd);
+    TRY(check_lost(dir_fd, dir, in_repository, err));
+    TRY(store_dir_ignore(dir_fd, in_repository, err));
+    TRY(read_config(&there, &more, dir_fd, err));
+    if (more.log)
+        TRY(check_trust(dir_fd, dir, more.log, err));
+    return more.log ? create_on_server(more.log, config, err) : write_config(dir_fd, config, err);
 }
 
 enum lineage_status lineage_store_create(const char *dir, const struct lineage_config *config, struct lineage_error *err)
@@ -236,7 +216,7 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
                                           const struct lineage_config *config, const struct config_more *more,
                                           struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     enum lineage_status status = LINEAGE_OK;
     config_write(&text, config, more);
     if (text.failed)
@@ -247,7 +227,6 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
         status = fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, err);
     if (status == LINEAGE_OK && log_has_requests(store->log))
         remember_settings(store->dir_fd, text.data);
-    buf_release(&text);
     return status;
 }
 
@@ -477,7 +456,7 @@ static enum lineage_status settings_from_before(struct lineage_store *store, str
 
 static enum lineage_status ask_server(struct lineage_store *store, struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     enum lineage_status status = log_postgres_settings(store->log, &text, err);
     if (status == LINEAGE_OK)
         remember_settings(store->dir_fd, text.data);
@@ -486,7 +465,6 @@ static enum lineage_status ask_server(struct lineage_store *store, struct lineag
     config_more_release(store->more);
     if (status == LINEAGE_OK)
         status = config_parse(&store->config, store->more, text.data ? text.data : "", text.length, err);
-    buf_release(&text);
     return status;
 }
 
@@ -523,7 +501,7 @@ static enum lineage_status find_dir(struct lineage_store *store, const char *dir
 /* Without lineage.json a store of higher scores would be one of lower scores, so the copy of the settings is put back. */
 static enum lineage_status find_settings(struct lineage_store *store, bool *found, struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct stat st;
     enum lineage_status status = LINEAGE_OK;
     *found = fs_stat(store->dir_fd, PLACE_CONFIG, 0, &st) != 0 && errno == ENOENT && acknowledged_settings(store, &text);
@@ -531,7 +509,6 @@ static enum lineage_status find_settings(struct lineage_store *store, bool *foun
         status = config_parse(&store->config, store->more, text.data, text.length, err);
     if (*found && status == LINEAGE_OK)
         (void)!fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, NULL); /* a reader may not write */
-    buf_release(&text);
     return status;
 }
 
@@ -539,7 +516,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
                                        struct lineage_error *err)
 {
     struct lineage_store *store = calloc(1, sizeof *store);
-    char *server = NULL;
+    SCOPED_FREE char *server = NULL;
     bool found = false;
     *out = NULL;
     if (!store)
@@ -579,7 +556,6 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
         *out = store;
     else
         lineage_store_close(store);
-    free(server);
     return status;
 }
 

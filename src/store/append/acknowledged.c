@@ -54,11 +54,10 @@ static bool find_place(struct buf *place, const char *dir)
 
 static int open_place(const char *dir, bool make)
 {
-    struct buf place = {0};
+    SCOPED_BUF place = {0};
     int fd = -1;
     if (find_place(&place, dir) && (!make || state_dir_make_parents(place.data, NULL) == LINEAGE_OK))
         fd = fs_open(AT_FDCWD, place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    buf_release(&place);
     return fd;
 }
 
@@ -72,12 +71,11 @@ static uint64_t size_of(int fd)
 static bool is_in_step(int fd, uint64_t size, struct log *log, uint64_t end)
 {
     char bytes[END_BYTES];
-    struct buf there = {0};
+    SCOPED_BUF there = {0};
     const size_t n = size < END_BYTES ? (size_t)size : END_BYTES;
     bool same = size <= end && fs_read_at(fd, bytes, n, size - n) == (ssize_t)n &&
                 log_read(log, size - n, n, &there, NULL) == LINEAGE_OK && there.length == n &&
                 (!n || memcmp(bytes, there.data, n) == 0);
-    buf_release(&there);
     return same;
 }
 
@@ -96,13 +94,12 @@ static bool read_log(struct buf *out, struct log *log, uint64_t from, uint64_t e
 /* Adds to the copy what it lacks of the log, a piece at a time, because an import may be long. */
 static void copy_rest(int fd, uint64_t size, struct log *log, uint64_t end)
 {
-    struct buf piece = {0};
+    SCOPED_BUF piece = {0};
     for (bool good = true; good && size < end; size += piece.length) {
         buf_reset(&piece);
         good = log_read(log, size, end - size < 1 << 20 ? (size_t)(end - size) : 1 << 20, &piece, NULL) == LINEAGE_OK &&
                piece.length && fs_write_at(fd, piece.data, piece.length, size) == 0;
     }
-    buf_release(&piece);
 }
 
 /* Calls each(context, id, record) for each row. The first record is the header. */
@@ -118,7 +115,7 @@ static bool is_id_column(const char *name, size_t found)
 
 static bool each_row(const struct buf *bytes, each_row_fn *each, void *context)
 {
-    struct tsv_reader *reader = tsv_reader_new();
+    SCOPED_READER reader = tsv_reader_new();
     struct tsv_scanner scanner;
     struct tsv_record record;
     const struct tsv_cell *cells;
@@ -135,7 +132,6 @@ static bool each_row(const struct buf *bytes, each_row_fn *each, void *context)
             ok = each(context, id_bare(cells[column].text), &record);
         known = true;
     }
-    tsv_reader_free(reader);
     return ok;
 }
 
@@ -175,7 +171,7 @@ static bool take_gone(void *context, const char *id, const struct tsv_record *re
 static void find_gone(struct gone *gone, struct lineage_store *store)
 {
     struct log_state now;
-    struct buf copy = {0}, log = {0};
+    SCOPED_BUF copy = {0}, log = {0};
     int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
     int fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
     uint64_t size = size_of(fd);
@@ -188,8 +184,6 @@ static void find_gone(struct gone *gone, struct lineage_store *store)
     fs_close(fd);
     fs_close(place);
     id_set_clear(&gone->there);
-    buf_release(&copy);
-    buf_release(&log);
 }
 
 size_t acknowledged_missing(struct lineage_store *store, struct buf *rows, struct buf *ids)
@@ -210,28 +204,25 @@ bool acknowledged_is_gone(struct lineage_store *store, const char *id)
  * rows are looked at first: that is quick where there are thousands of copies. */
 static uint64_t size_of_moved(int all, const char *name, struct log *log, uint64_t end)
 {
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     struct stat st;
     buf_printf(&path, "%s/" PLACE_RESULTS, name);
-    int fd = path.failed ? -1 : fs_open(all, path.data, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    SCOPED_FD fd = path.failed ? -1 : fs_open(all, path.data, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     const uint64_t size = size_of(fd);
-    int place = size && is_in_step(fd, size, log, end) ? fs_open(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
+    SCOPED_FD place = size && is_in_step(fd, size, log, end) ? fs_open(all, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
     buf_reset(&path);
     bool moved = place >= 0 && fs_read_file(place, "store", &path, NULL) == LINEAGE_OK && path.length;
     if (moved) {
         buf_puts(&path, "/" PLACE_RESULTS);
         moved = !path.failed && fs_stat(AT_FDCWD, path.data, AT_SYMLINK_NOFOLLOW, &st) != 0 && errno == ENOENT;
     }
-    fs_close(place);
-    fs_close(fd);
-    buf_release(&path);
     return moved ? size : 0;
 }
 
 void acknowledged_each_moved(struct lineage_store *store, acknowledged_moved_fn *each, void *context)
 {
     struct log_state now;
-    struct buf place = {0};
+    SCOPED_BUF place = {0};
     const char *name;
     bool local = !log_has_requests(store->log) && find_place(&place, store->dir);
     if (local && log_look(store->log, &now, NULL) == LINEAGE_OK && now.size) {
@@ -249,7 +240,6 @@ void acknowledged_each_moved(struct lineage_store *store, acknowledged_moved_fn 
         if (list)
             closedir(list);
     }
-    buf_release(&place);
 }
 
 struct moved {
@@ -273,7 +263,7 @@ static void follow_move(struct lineage_store *store)
 {
     struct log_state now;
     struct stat st;
-    struct buf place = {0};
+    SCOPED_BUF place = {0};
     struct moved moved = {.size = 0};
     if (find_place(&place, store->dir) && fs_stat(AT_FDCWD, place.data, 0, &st) != 0)
         acknowledged_each_moved(store, take_longest, &moved);
@@ -286,21 +276,19 @@ static void follow_move(struct lineage_store *store)
     fs_close(fd);
     fs_close(here);
     buf_release(&moved.runs);
-    buf_release(&place);
 }
 
 void acknowledged_tell(struct lineage_store *store)
 {
     if (store->options.notice) /* not for a program that opens thousands of stores, as all copies are looked at */
         follow_move(store);
-    struct buf ids = {0};
+    SCOPED_BUF ids = {0};
     size_t n = acknowledged_missing(store, NULL, &ids);
     if (n && ids.data)
         store_notice(store, 0,
                      "%s lacks %zu acknowledged row%s: %s; `lineage restore -C %s` brings them back, and new trials "
                      "get other ids",
                      store->log->place, n, n == 1 ? "" : "s", ids.data, store->dir);
-    buf_release(&ids);
 }
 
 /* The directory of the copy if it is in step with the log, else -1. */
@@ -329,46 +317,42 @@ bool acknowledged_runs(struct buf *path, const struct lineage_store *store)
 
 bool acknowledged_settings(struct lineage_store *store, struct buf *text)
 {
-    int place = open_in_step(store);
+    SCOPED_FD place = open_in_step(store);
     bool found = place >= 0 && fs_read_file(place, PLACE_CONFIG, text, NULL) == LINEAGE_OK && text->length;
-    fs_close(place);
     return found;
 }
 
 /* The settings and the path go with the rows: they make the store again if its whole directory is gone. */
 static void copy_settings(const struct lineage_store *store, int place, bool is_new)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct stat here, there;
-    char *whole = is_new ? whole_path(store->dir) : NULL;
+    SCOPED_FREE char *whole = is_new ? whole_path(store->dir) : NULL;
     if (whole)
         (void)fs_replace(place, "store", whole, strlen(whole), false, NULL);
-    free(whole);
     if (fs_stat(store->dir_fd, PLACE_CONFIG, 0, &here) == 0 &&
         (fs_stat(place, PLACE_CONFIG, 0, &there) != 0 || here.st_mtim.tv_sec > there.st_mtim.tv_sec) &&
         fs_read_file(store->dir_fd, PLACE_CONFIG, &text, NULL) == LINEAGE_OK && text.length)
         (void)fs_replace(place, PLACE_CONFIG, text.data, text.length, false, NULL);
-    buf_release(&text);
 }
 
 /* The copy becomes the log and, behind it, the rows that the log lacks. */
 static void write_anew(struct lineage_store *store, int place, uint64_t end, bool with_gone)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     if (read_log(&bytes, store->log, 0, end)) {
         if (with_gone)
             acknowledged_missing(store, &bytes, NULL);
         if (!bytes.failed)
             (void)fs_replace(place, PLACE_RESULTS, bytes.data ? bytes.data : "", bytes.length, false, NULL);
     }
-    buf_release(&bytes);
 }
 
 void acknowledged_note(void *context, const struct log_ack *ack)
 {
     struct lineage_store *store = context;
-    int place = open_place(store->dir, true);
-    int fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDWR | O_CREAT | O_NOFOLLOW, 0600) : -1;
+    SCOPED_FD place = open_place(store->dir, true);
+    SCOPED_FD fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDWR | O_CREAT | O_NOFOLLOW, 0600) : -1;
     uint64_t size = size_of(fd);
     if (fd >= 0)
         copy_settings(store, place, size == 0);
@@ -376,20 +360,17 @@ void acknowledged_note(void *context, const struct log_ack *ack)
         write_anew(store, place, ack->end, true);
     else if (fd >= 0)
         copy_rest(fd, size, store->log, ack->end);
-    fs_close(fd);
-    fs_close(place);
 }
 
 void acknowledged_renew(struct lineage_store *store)
 {
     struct log_state now;
-    int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
+    SCOPED_FD place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
     if (place >= 0 && log_look(store->log, &now, NULL) == LINEAGE_OK) {
         (void)!fs_unlink(place, PLACE_RESULTS ".before"); /* it may hold the secret that is being redacted */
         write_anew(store, place, now.size, false);
         store->log->next_id = 0;
     }
-    fs_close(place);
 }
 
 static bool count_row(void *context, const char *id, const struct tsv_record *record)

@@ -67,8 +67,7 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
     enum lineage_status status = store_check_owner(store, err);
     if (status == LINEAGE_OK)
         status = appending_begin(&a, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     status = appending_check(&a, trial, err);
     if (status == LINEAGE_OK)
         status = appending_copy_snapshot(&a, &snapshot, err);

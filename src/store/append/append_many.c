@@ -184,8 +184,7 @@ static enum lineage_status try_batch(struct batch *batch, struct lineage_error *
     outbox_request_name(batch->row.request, log);
     if (status == LINEAGE_OK)
         status = log_claim(log, &batch->row.end, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (!log->found)
         status = append_batch_locked(batch, err);
     if (log->found)
@@ -209,7 +208,7 @@ static enum lineage_status make_batch_request(struct batch *batch, struct outbox
                                               struct lineage_error *err)
 {
     struct appending *a = &batch->row;
-    struct outbox_rows rows = {0};
+    RELEASED_BY(outbox_rows_release) struct outbox_rows rows = {0};
     enum lineage_status status = outbox_rows_begin(&rows, batch->trials, batch->n, err);
     for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
         choose_options(batch, i);
@@ -223,7 +222,6 @@ static enum lineage_status make_batch_request(struct batch *batch, struct outbox
     }
     if (status == LINEAGE_OK)
         status = outbox_request_make(request, a->store, &rows, batch->n, by_score, batch->options, true, err);
-    outbox_rows_release(&rows);
     return status;
 }
 
@@ -244,7 +242,7 @@ static enum lineage_status append_batch_on_server(struct batch *batch, struct li
 {
     struct outbox_request request = {0};
     struct lineage_error why = {0};
-    bool *by_score = calloc(batch->n, sizeof *by_score);
+    SCOPED_FREE bool *by_score = calloc(batch->n, sizeof *by_score);
     enum lineage_status status = by_score ? make_batch_request(batch, &request, by_score, err) : store_no_memory(err);
     batch->row.request = &request;
     if (status == LINEAGE_OK) {
@@ -255,21 +253,19 @@ static enum lineage_status append_batch_on_server(struct batch *batch, struct li
             store_give(err, &why);
     }
     outbox_request_end(&request, batch->row.store->log, status);
-    free(by_score);
     return status;
 }
 
 static enum lineage_status append_batch(struct batch *batch, struct lineage_error *err)
 {
     struct lineage_store *store = batch->row.store;
-    enum lineage_status status = check_batch(batch, err);
-    if (status == LINEAGE_OK && batch->row.request)
-        status = try_batch_until_known(batch, err);
-    else if (status == LINEAGE_OK)
-        status = log_has_requests(store->log) ? append_batch_on_server(batch, err) : append_batch_here(batch, err);
-    if (status == LINEAGE_OK)
-        appending_follow(store, batch->options);
-    return status;
+    TRY(check_batch(batch, err));
+    if (batch->row.request)
+        TRY(try_batch_until_known(batch, err));
+    else
+        TRY(log_has_requests(store->log) ? append_batch_on_server(batch, err) : append_batch_here(batch, err));
+    appending_follow(store, batch->options);
+    return LINEAGE_OK;
 }
 
 /* request is the request of rows that come from the outbox, and NULL for new rows. */
@@ -278,6 +274,7 @@ static enum lineage_status append_many(struct lineage_store *store, const struct
                                        struct lineage_trial *rows, struct outbox_request *request, struct lineage_error *err)
 {
     struct lineage_append_options defaults;
+    RELEASED_BY(release_batch)
     struct batch batch = {.row.store = store, .row.request = request, .trials = trials, .n = n, .auto_status = auto_status};
     lineage_append_options_init(&defaults);
     if (options)
@@ -294,15 +291,10 @@ static enum lineage_status append_many(struct lineage_store *store, const struct
         return store_fail(err, LINEAGE_EINVAL, "a snapshot or telemetry is of one trial; append it by itself");
     if (!n)
         return LINEAGE_OK;
-    enum lineage_status status = appending_begin(&batch.row, err);
-    if (status == LINEAGE_OK)
-        status = make_room(&batch, rows != NULL, err);
-    if (status == LINEAGE_OK)
-        status = append_batch(&batch, err);
-    if (status == LINEAGE_OK && rows)
-        status = give_rows(&batch, rows, err);
-    release_batch(&batch);
-    return status;
+    TRY(appending_begin(&batch.row, err));
+    TRY(make_room(&batch, rows != NULL, err));
+    TRY(append_batch(&batch, err));
+    return rows ? give_rows(&batch, rows, err) : LINEAGE_OK;
 }
 
 enum lineage_status lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,

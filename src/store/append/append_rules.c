@@ -133,24 +133,24 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
 {
     bool awaited = false, cycle = false;
     struct append_state *state = a->store->append;
-    enum lineage_status status = state->parents_behind ? mirror_sync(a->store->mirror, err) : LINEAGE_OK;
-    state->parents_behind = state->parents_behind && status != LINEAGE_OK;
-    if (status == LINEAGE_OK)
-        status = mirror_is_parent(a->store->mirror, a->trial.exp_id, &awaited, err);
-    if (status == LINEAGE_OK && a->missing) { /* the mirror does not have these rows yet */
+    if (state->parents_behind)
+        TRY(mirror_sync(a->store->mirror, err));
+    state->parents_behind = false;
+    TRY(mirror_is_parent(a->store->mirror, a->trial.exp_id, &awaited, err));
+    if (a->missing) { /* the mirror does not have these rows yet */
         if (!awaited && !id_set_has(a->missing, id_bare(a->trial.exp_id)))
             return LINEAGE_OK;
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.80s' has been named as a parent already; append it by itself",
                           a->trial.exp_id);
     }
-    if (status == LINEAGE_OK && awaited && state->ids.n) /* ancestors may be among the rows that the mirror has not read */
-        status = mirror_sync(a->store->mirror, err);
-    if (status == LINEAGE_OK && awaited)
-        status = mirror_descends(a->store->mirror, a->trial.parent_exp, a->trial.exp_id, &cycle, err);
-    if (status == LINEAGE_OK && cycle)
-        status = store_fail(err, LINEAGE_EINVAL, "parent_exp '%.80s' descends from exp_id '%.80s': a cycle", a->trial.parent_exp,
-                            a->trial.exp_id);
-    return status;
+    if (awaited && state->ids.n) /* ancestors may be among the rows that the mirror has not read */
+        TRY(mirror_sync(a->store->mirror, err));
+    if (awaited)
+        TRY(mirror_descends(a->store->mirror, a->trial.parent_exp, a->trial.exp_id, &cycle, err));
+    if (cycle)
+        return store_fail(err, LINEAGE_EINVAL, "parent_exp '%.80s' descends from exp_id '%.80s': a cycle", a->trial.parent_exp,
+                          a->trial.exp_id);
+    return LINEAGE_OK;
 }
 
 /* A row that names itself as its parent is refused here, because the new row is not in the mirror and the walk would
@@ -227,13 +227,11 @@ static enum lineage_status note_reason(struct appending *a, const char *reason, 
     const char *notes = a->trial.notes;
     if (is_empty(notes))
         return appending_format_text(a, &a->trial.notes, err, "%s", reason);
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     buf_printf(&text, "%s; %s", notes, reason);
-    enum lineage_status status = LINEAGE_OK;
     if (text.failed || (text.length <= LINEAGE_CELL_MAX && !(a->trial.notes = arena_text(a->arena, text.data, text.length))))
-        status = store_no_memory(err);
-    buf_release(&text);
-    return status;
+        return store_no_memory(err);
+    return LINEAGE_OK;
 }
 
 /* The caller has compared the trial with another best one, or with more runs of it than its row shows. */

@@ -52,8 +52,7 @@ enum lineage_status tail_read(struct tail *tail, const struct tsv_record *record
     size_t n;
     enum lineage_status status = tsv_parse(tail->reader, record, &cells, &n, err);
     *out = (struct tail_row){0};
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     arena_reset(&tail->arena);
     out->is_row = row_read(&out->trial, layout, cells, n, &tail->arena, &out->fault, reason, &status);
     int id = layout->column[0];
@@ -85,8 +84,7 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
     struct append_state *state = tail->store->append;
     bool awaits = false;
     enum lineage_status status = tail_read(tail, record, &read, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (!read.is_row) {
         if (read.id) /* other tools may read the row, so its id counts as used */
             row_note_id(read.id, &state->next_id, &state->id_width);
@@ -106,7 +104,7 @@ static enum lineage_status read_from(struct lineage_store *store, uint64_t from,
                                      struct lineage_error *err)
 {
     struct log_state now = *end;
-    struct tail tail = {.store = store, .end = &now};
+    RELEASED_BY(tail_close) struct tail tail = {.store = store, .end = &now};
     struct tsv_scanner scanner;
     struct tsv_record record;
     enum lineage_status status = tail_open(&tail, from, err);
@@ -114,7 +112,6 @@ static enum lineage_status read_from(struct lineage_store *store, uint64_t from,
     while (status == LINEAGE_OK && tail_next(&scanner, &record) && record.terminated)
         if (record.content)
             status = take_record(&tail, &record, err);
-    tail_close(&tail);
     return status;
 }
 
@@ -295,7 +292,7 @@ static void find_score(struct lineage_store *store)
 static enum lineage_status load_best(struct lineage_store *store, struct lineage_error *err)
 {
     struct append_state *state = store->append;
-    struct lineage_trial best = {0};
+    SCOPED_TRIAL best = {0};
     int64_t seq;
     enum lineage_status status = mirror_best(store->mirror, &seq, &state->best, err);
     state->has_best = status == LINEAGE_OK;
@@ -304,19 +301,14 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
         two_scores_forget(&state->scores);
         return LINEAGE_OK;
     }
-    if (status == LINEAGE_OK && store->config.noise_freedom) /* only a measured noise floor depends on it */
-        status = mirror_scatter(store->mirror, INT64_MAX, &state->scatter, err);
-    if (status == LINEAGE_OK)
-        status = mirror_load(store->mirror, seq, &best, err);
-    if (status == LINEAGE_OK) {
-        free(state->best_id);
-        state->best_id = strdup(best.exp_id);
-        verdict_setting_read(&state->best_setting, store, &best);
-        if (!state->best_id)
-            status = store_no_memory(err);
-    }
-    lineage_trial_release(&best);
-    return status == LINEAGE_OK ? two_scores_load(&state->scores, store, err) : status;
+    TRY(status);
+    if (store->config.noise_freedom) /* only a measured noise floor depends on it */
+        TRY(mirror_scatter(store->mirror, INT64_MAX, &state->scatter, err));
+    TRY(mirror_load(store->mirror, seq, &best, err));
+    free(state->best_id);
+    state->best_id = strdup(best.exp_id);
+    verdict_setting_read(&state->best_setting, store, &best);
+    return state->best_id ? two_scores_load(&state->scores, store, err) : store_no_memory(err);
 }
 
 /* Called without the claim, because a first sync of a large log takes seconds and other writers should not wait for it.
@@ -391,14 +383,13 @@ static enum lineage_status take_others(struct lineage_store *store, const struct
 
 static uint64_t count_records(struct log *log, uint64_t from, uint64_t end)
 {
-    struct record_walk walk = {0};
+    RELEASED_BY(record_walk_release) struct record_walk walk = {0};
     struct tsv_record record;
     bool there;
     uint64_t n = 0;
     record_walk_start(&walk, log, from, 1, end);
     while (record_walk_next(&walk, &record, &there, NULL) == LINEAGE_OK && there)
         n++;
-    record_walk_release(&walk);
     return n;
 }
 

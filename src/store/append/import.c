@@ -78,12 +78,11 @@ static void tell_progress(struct importing *in, const struct tsv_scanner *scanne
  * readers treat them as one trial. */
 static const char *find_taken(struct importing *in, const char *id, enum lineage_status *status, struct lineage_error *err)
 {
-    struct buf prefixed = {0};
+    SCOPED_BUF prefixed = {0};
     buf_printf(&prefixed, "exp_%s", id);
     const char *other = strncmp(id, "exp_", 4) == 0 ? id + 4
                         : prefixed.failed           ? NULL
                                                     : arena_text(&in->arena, prefixed.data, prefixed.length);
-    buf_release(&prefixed);
     if (!other)
         *status = store_no_memory(err);
     const char *const spellings[] = {id, other};
@@ -107,10 +106,9 @@ struct alternative {
 
 static const char *format_alternative(struct alternative *a, size_t n)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     buf_printf(&text, "%s-%zu", a->id, n);
     const char *copy = text.failed ? NULL : arena_text(&a->in->arena, text.data, text.length);
-    buf_release(&text);
     if (!copy)
         a->status = store_no_memory(a->err);
     return copy;
@@ -199,7 +197,7 @@ static bool is_metric_name(const char *name)
 static bool keep_as_metrics(struct importing *in, struct lineage_trial *trial)
 {
     struct lineage_param *metrics = arena_alloc(&in->arena, trial->n_metrics + trial->n_extras, sizeof *metrics);
-    struct id_set names = {0}; /* of the metrics */
+    SCOPED_ID_SET names = {0}; /* of the metrics */
     size_t n = metrics ? trial->n_metrics : 0;
     bool ok = metrics != NULL;
     double value;
@@ -216,7 +214,6 @@ static bool keep_as_metrics(struct importing *in, struct lineage_trial *trial)
         metrics[n++] = (struct lineage_param){extra->column, value, NULL};
         ok = id_set_add(&names, extra->column);
     }
-    id_set_clear(&names);
     trial->metrics = metrics;
     trial->n_metrics = n;
     return ok;
@@ -371,14 +368,12 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
 static enum lineage_status refuse_header(const struct tsv_cell *cells, size_t n, const char *what, const char *metric,
                                          struct lineage_error *err)
 {
-    struct buf list = {0};
+    SCOPED_BUF list = {0};
     for (size_t i = 0; i < n && list.length < 200; i++)
         buf_printf(&list, "%s%.40s", i ? ", " : "", cells[i].text);
-    enum lineage_status status = list.failed ? store_no_memory(err)
-                                             : store_fail(err, LINEAGE_EINVAL, "no %s%s in the header; its columns are: %s", what,
-                                                          metric, list.data ? list.data : "");
-    buf_release(&list);
-    return status;
+    return list.failed ? store_no_memory(err)
+                       : store_fail(err, LINEAGE_EINVAL, "no %s%s in the header; its columns are: %s", what, metric,
+                                    list.data ? list.data : "");
 }
 
 static enum lineage_status read_header(struct importing *in, const struct tsv_cell *cells, size_t n, const char *metric,
@@ -415,8 +410,7 @@ static enum lineage_status import_record(struct importing *in, struct tsv_reader
     char reason[160];
     size_t n;
     enum lineage_status status = tsv_parse(reader, record, &cells, &n, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (!in->has_layout) {
         status = read_header(in, cells, n, metric, err);
         return status == LINEAGE_OK ? choose_target(in, reader, record, err) : status;
@@ -437,7 +431,7 @@ static enum lineage_status import_records(struct importing *in, struct lineage_e
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
-    struct tsv_reader *reader = tsv_reader_new();
+    SCOPED_READER reader = tsv_reader_new();
     enum lineage_status status = reader ? LINEAGE_OK : store_no_memory(err);
     tsv_scanner_init(&scanner, in->bytes->data, in->bytes->length, 0, 1);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record)) {
@@ -446,7 +440,6 @@ static enum lineage_status import_records(struct importing *in, struct lineage_e
         if (in->stats->n_rows % ROWS_BETWEEN_LOOKS == 0)
             tell_progress(in, &scanner);
     }
-    tsv_reader_free(reader);
     if (status == LINEAGE_OK && !in->has_layout)
         return store_fail(err, LINEAGE_EINVAL, "there is nothing to import: the file has no header");
     return status == LINEAGE_OK ? check_scores(in, err) : status;
@@ -466,8 +459,7 @@ static enum lineage_status begin_rows(struct importing *in, struct log_state *en
 {
     enum lineage_status status = append_catch_up_and(in->store, end, NULL, NULL, err);
     const struct row_layout *layout = mirror_layout(in->store->mirror);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (end->size && layout && !has_all_columns(layout))
         return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store", in->store->log->place);
     in->is_new = end->size == 0;
@@ -523,7 +515,7 @@ static bool is_imported(const struct importing *in, const char *id)
 static enum lineage_status find_clash(struct importing *in, uint64_t from, struct log_state *end, bool *clash,
                                       struct lineage_error *err)
 {
-    struct tail tail = {.store = in->store, .end = end};
+    RELEASED_BY(tail_close) struct tail tail = {.store = in->store, .end = end};
     struct tsv_scanner scanner;
     struct tsv_record record;
     struct tail_row row;
@@ -535,7 +527,6 @@ static enum lineage_status find_clash(struct importing *in, uint64_t from, struc
         status = tail_read(&tail, &record, &row, err);
         *clash = status == LINEAGE_OK && row.id && is_imported(in, row.id);
     }
-    tail_close(&tail);
     return status;
 }
 
@@ -583,8 +574,7 @@ static enum lineage_status try_apart(struct importing *in, bool *written, struct
     log_release(log);
     if (status == LINEAGE_OK)
         status = import_records(in, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     TRY(log_claim(log, &end, err));
     status = still_hold(in, &before, &end, written, err);
     if (status == LINEAGE_OK && *written)
@@ -636,13 +626,9 @@ enum lineage_status lineage_import(struct lineage_store *store, const char *path
                                    struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
                                    struct lineage_error *err)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     *stats = (struct lineage_import_stats){0};
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK)
-        status = fs_read_stream(AT_FDCWD, path, &bytes, err);
-    if (status == LINEAGE_OK)
-        status = import_bytes(store, &bytes, metric, stats, report, context, err);
-    buf_release(&bytes);
-    return status;
+    TRY(store_check_owner(store, err));
+    TRY(fs_read_stream(AT_FDCWD, path, &bytes, err));
+    return import_bytes(store, &bytes, metric, stats, report, context, err);
 }

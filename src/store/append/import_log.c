@@ -102,13 +102,12 @@ static enum lineage_status rename_columns(struct converting *c, struct lineage_e
 
 static enum lineage_status no_score(const struct converting *c, struct lineage_error *err)
 {
-    struct buf list = {0};
+    SCOPED_BUF list = {0};
     for (size_t i = 0; i < c->n && list.length < 300; i++)
         buf_printf(&list, "%s%.40s", i ? ", " : "", c->names[i]);
     enum lineage_status status =
         list.failed ? store_no_memory(err)
                     : store_fail(err, LINEAGE_EINVAL, "name the score column of the log; its columns are: %s", list.data);
-    buf_release(&list);
     return status;
 }
 
@@ -151,12 +150,11 @@ static enum lineage_status take_header(struct converting *c, const struct tsv_ce
 
 static const char *format_id(struct converting *c, const char *prefix, const char *id, size_t n)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     buf_printf(&text, "%s%s", prefix, id);
     if (n)
         buf_printf(&text, "-%zu", n);
     const char *out = text.failed ? NULL : arena_text(&c->arena, text.data, text.length);
-    buf_release(&text);
     return out;
 }
 
@@ -222,14 +220,13 @@ static bool is_sound(const struct converting *c, const struct tsv_cell *cells, s
 /* Cells beyond the header belong to a description that was written with a delimiter in it. */
 static void write_last(struct converting *c, const struct tsv_cell *cells, size_t n)
 {
-    struct buf joined = {0};
+    SCOPED_BUF joined = {0};
     for (size_t i = 0; i < n; i++) {
         buf_puts(&joined, i ? " " : "");
         buf_add(&joined, cells[i].text, cells[i].length);
     }
     tsv_write_cell(&c->out, joined.data ? joined.data : "", joined.length);
     c->out.failed = c->out.failed || joined.failed;
-    buf_release(&joined);
 }
 
 static enum lineage_status take_row(struct converting *c, const struct tsv_cell *cells, size_t n, struct lineage_error *err)
@@ -304,27 +301,27 @@ static enum lineage_status convert(struct converting *c, const struct buf *bytes
     return status == LINEAGE_OK && c->out.failed ? store_no_memory(err) : status;
 }
 
+static void release(struct converting *c)
+{
+    tsv_reader_free(c->reader);
+    id_set_clear(&c->ids);
+    arena_release(&c->arena);
+    buf_release(&c->out);
+}
+
 enum lineage_status lineage_import_log(struct lineage_store *store, const char *path,
                                        const struct lineage_convert_options *options, struct lineage_import_stats *stats,
                                        lineage_finding_fn *report, void *context, struct lineage_error *err)
 {
     static const struct lineage_convert_options defaults = {0};
-    struct converting c = {.store = store, .options = options ? options : &defaults};
-    struct buf bytes = {0};
+    RELEASED_BY(release)
+    struct converting c = {.store = store, .options = options ? options : &defaults, .reader = tsv_reader_new()};
+    SCOPED_BUF bytes = {0};
     *stats = (struct lineage_import_stats){0};
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK && !(c.reader = tsv_reader_new()))
-        status = store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = fs_read_stream(AT_FDCWD, path, &bytes, err);
-    if (status == LINEAGE_OK)
-        status = convert(&c, &bytes, err);
-    if (status == LINEAGE_OK)
-        status = import_bytes(store, &c.out, c.options->metric, stats, report, context, err);
-    tsv_reader_free(c.reader);
-    id_set_clear(&c.ids);
-    arena_release(&c.arena);
-    buf_release(&c.out);
-    buf_release(&bytes);
-    return status;
+    TRY(store_check_owner(store, err));
+    if (!c.reader)
+        return store_no_memory(err);
+    TRY(fs_read_stream(AT_FDCWD, path, &bytes, err));
+    TRY(convert(&c, &bytes, err));
+    return import_bytes(store, &c.out, c.options->metric, stats, report, context, err);
 }

@@ -47,11 +47,10 @@ static enum lineage_status json_lines_read(struct lineage_store *store, const ch
                                            bool (*visit)(void *context, const json_t *object), void *context,
                                            struct lineage_error *err)
 {
-    struct buf file = {0};
+    SCOPED_BUF file = {0};
     enum lineage_status status = fs_read_file(store->dir_fd, place, &file, err);
     if (status == LINEAGE_OK)
         status = read_objects(&file, place, visit, context, err);
-    buf_release(&file);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -74,7 +73,7 @@ static bool note_number(void *context, const json_t *object)
 static enum lineage_status write_line(int fd, const char *place, const char *text, struct lineage_error *err)
 {
     char last = '\n';
-    struct buf out = {0};
+    SCOPED_BUF out = {0};
     off_t size = lseek(fd, 0, SEEK_END);
     if (size < 0 || (size > 0 && fs_read_at(fd, &last, 1, (uint64_t)size - 1) != 1))
         return store_fail_errno(err, LINEAGE_EIO, "cannot read %s", place);
@@ -84,7 +83,6 @@ static enum lineage_status write_line(int fd, const char *place, const char *tex
         status = store_fail_errno(err, LINEAGE_EIO, "cannot write %s", place);
         (void)!fs_truncate(fd, (uint64_t)size); /* if this fails, readers skip the half line */
     }
-    buf_release(&out);
     return status;
 }
 
@@ -97,8 +95,8 @@ static enum lineage_status json_lines_append(struct lineage_store *store, const 
 {
     struct largest_number largest = {.key = number_key};
     enum lineage_status status = LINEAGE_OK;
-    char *text = NULL;
-    int fd = object ? fs_open(store->dir_fd, place, O_RDWR | O_APPEND | O_CREAT, 0666) : -1;
+    SCOPED_FREE char *text = NULL;
+    SCOPED_FD fd = object ? fs_open(store->dir_fd, place, O_RDWR | O_APPEND | O_CREAT, 0666) : -1;
     if (!object)
         return store_no_memory(err);
     if (fd < 0)
@@ -114,8 +112,6 @@ static enum lineage_status json_lines_append(struct lineage_store *store, const 
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = write_line(fd, place, text, err);
-    fs_close(fd);
-    free(text);
     json_decref(object);
     return status;
 }
@@ -154,16 +150,14 @@ enum lineage_status lineage_remark_append(struct lineage_store *store, const str
 {
     char now[LINEAGE_TIME_MAX];
     const char *given = or_empty(remark->timestamp);
-    struct lineage_trial trial = {0};
+    SCOPED_TRIAL trial = {0};
     TRY(check_remark(remark, err));
     TRY(lineage_find(store, or_empty(remark->exp_id), &trial, err));
     /* An empty time is replaced by the current time in the format of row timestamps, so that remarks and rows can be
      * sorted together. */
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)), "exp_id",
                              trial.exp_id, "author", or_empty(remark->author), "text", remark->text);
-    enum lineage_status status = json_lines_append(store, PLACE_REMARKS, json, NULL, NULL, err);
-    lineage_trial_release(&trial);
-    return status;
+    return json_lines_append(store, PLACE_REMARKS, json, NULL, NULL, err);
 }
 
 static const char *text_of(const json_t *json, const char *key)
@@ -250,8 +244,7 @@ static enum lineage_status find_evidence(json_t *evidence, struct lineage_store 
         if (status == LINEAGE_OK)
             json_array_append_new(evidence, json_string(trial.exp_id));
         lineage_trial_release(&trial);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(status);
     }
     return LINEAGE_OK;
 }
@@ -359,7 +352,7 @@ enum lineage_status lineage_insights_read(struct lineage_store *store,
     if (status == LINEAGE_OK && kept.failed)
         status = store_no_memory(err);
     size_t lines = json_array_size(kept.list), n = 0;
-    struct superseding *all = calloc(lines + 1, sizeof *all);
+    SCOPED_FREE struct superseding *all = calloc(lines + 1, sizeof *all);
     if (status == LINEAGE_OK && !all)
         status = store_no_memory(err);
     for (size_t i = 0; status == LINEAGE_OK && i < lines; i++) {
@@ -373,7 +366,6 @@ enum lineage_status lineage_insights_read(struct lineage_store *store,
     bool more = true;
     for (size_t i = 0; status == LINEAGE_OK && more && i < lines; i++)
         more = visit_line(kept.list, i, all, n, visit, context);
-    free(all);
     json_decref(kept.list);
     return status;
 }

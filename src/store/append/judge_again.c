@@ -41,7 +41,7 @@ static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
 /* Whether the trial with this id, which was kept, is not kept any more. */
 static enum lineage_status is_lost(struct walk *w, const char *id, bool *lost, struct lineage_error *err)
 {
-    struct lineage_trial kept = {0};
+    SCOPED_TRIAL kept = {0};
     int64_t seq;
     *lost = false;
     if (!id[0])
@@ -52,7 +52,6 @@ static enum lineage_status is_lost(struct walk *w, const char *id, bool *lost, s
     if (status == LINEAGE_OK && *lost)
         status = mirror_load(w->store->mirror, seq, &kept, err);
     *lost = *lost && status == LINEAGE_OK && !lineage_label_is_kept(kept.status);
-    lineage_trial_release(&kept);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 

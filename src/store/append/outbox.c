@@ -167,28 +167,24 @@ static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_e
  * request's number. */
 static enum lineage_status read_back(struct appending *a, struct lineage_error *err)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     struct tsv_scanner scanner;
     struct tsv_record record, last = {0};
     const struct tsv_cell *cells;
     enum row_fault fault;
     char reason[160];
     size_t n;
-    struct tsv_reader *reader = tsv_reader_new();
-    enum lineage_status status = reader ? log_find(a->store->log, &bytes, err) : store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = mirror_sync(a->store->mirror, err); /* reads the layout, in case the commit added the header too */
+    SCOPED_READER reader = tsv_reader_new();
+    TRY(reader ? log_find(a->store->log, &bytes, err) : store_no_memory(err));
+    TRY(mirror_sync(a->store->mirror, err)); /* reads the layout, in case the commit added the header too */
     tsv_scanner_init(&scanner, bytes.data ? bytes.data : "", bytes.length, 0, 1);
-    while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
+    while (tsv_scan(&scanner, &record))
         last = record;
-    if (status == LINEAGE_OK)
-        status = tsv_parse(reader, &last, &cells, &n, err);
+    enum lineage_status status = tsv_parse(reader, &last, &cells, &n, err);
     const bool is_row = status == LINEAGE_OK && mirror_layout(a->store->mirror) &&
                         row_read(&a->trial, mirror_layout(a->store->mirror), cells, n, a->arena, &fault, reason, &status);
     if (status == LINEAGE_OK && !is_row)
         status = store_fail(err, LINEAGE_ECORRUPT, "%s: the record of %s is not a row", a->store->log->place, a->request->id);
-    tsv_reader_free(reader);
-    buf_release(&bytes);
     return status;
 }
 
@@ -301,7 +297,7 @@ static enum lineage_status keep(struct appending *a, const struct lineage_error 
 
 static enum lineage_status make_request(struct appending *a, struct outbox_request *request, struct lineage_error *err)
 {
-    struct outbox_rows row = {0};
+    RELEASED_BY(outbox_rows_release) struct outbox_rows row = {0};
     a->trial = a->checked;
     enum lineage_status status = appending_give_timestamp(a, err);
     a->checked.timestamp = a->trial.timestamp;
@@ -311,7 +307,6 @@ static enum lineage_status make_request(struct appending *a, struct outbox_reque
         status = outbox_rows_add(&row, &a->checked, err);
     if (status == LINEAGE_OK)
         status = outbox_request_make(request, a->store, &row, 1, NULL, a->options, false, err);
-    outbox_rows_release(&row);
     return status;
 }
 

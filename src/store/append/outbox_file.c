@@ -64,7 +64,7 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
 {
     enum lineage_status status = file->fd < 0 ? make(file, dir_fd, err) : LINEAGE_OK;
     char *text = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)), head[HEAD_LENGTH + 1];
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     if (status != LINEAGE_OK || !text) {
         lineage_free(text);
         return status == LINEAGE_OK ? store_no_memory(err) : status;
@@ -79,7 +79,6 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
         status = store_no_memory(err);
     else if (fs_write_at(file->fd, bytes.data, bytes.length, 0) != 0 || (sync && fs_sync_data(file->fd) != 0))
         status = failed("write", file->name, err);
-    buf_release(&bytes);
     return status;
 }
 
@@ -170,7 +169,7 @@ static enum lineage_status read_request(const struct outbox_file *file, enum req
     *request = NULL;
     if (fs_stat_open(file->fd, &st) != 0)
         return failed("read", file->name, err);
-    char *bytes = malloc((size_t)st.st_size + 1);
+    SCOPED_FREE char *bytes = malloc((size_t)st.st_size + 1);
     ssize_t n = bytes ? fs_read_at(file->fd, bytes, (size_t)st.st_size, 0) : 0;
     enum lineage_status status = !bytes ? store_no_memory(err) : n < 0 ? failed("read", file->name, err) : LINEAGE_OK;
     if (status == LINEAGE_OK && n >= 0) {
@@ -180,7 +179,6 @@ static enum lineage_status read_request(const struct outbox_file *file, enum req
         if (*state == REQUEST_WHOLE && !(*request = json_loadb(text, length, 0, NULL)))
             status = store_no_memory(err);
     }
-    free(bytes);
     return status;
 }
 

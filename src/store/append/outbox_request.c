@@ -36,7 +36,7 @@ static enum lineage_status parse_header(struct row_layout *layout, struct tsv_re
  * columns. */
 static bool write_header(struct buf *header, const struct lineage_trial *trials, size_t n)
 {
-    struct id_set names = {0};
+    SCOPED_ID_SET names = {0};
     bool wider = false;
     row_write_header(header);
     header->length -= !header->failed; /* drops the line end */
@@ -51,7 +51,6 @@ static bool write_header(struct buf *header, const struct lineage_trial *trials,
             tsv_write_cell(header, column, strlen(column));
         }
     buf_put(header, '\n');
-    id_set_clear(&names);
     return wider;
 }
 
@@ -63,14 +62,13 @@ enum lineage_status outbox_rows_begin(struct outbox_rows *rows, const struct lin
         any = any || trials[i].n_extras;
     if (!any)
         return LINEAGE_OK;
-    struct tsv_reader *reader = tsv_reader_new();
+    SCOPED_READER reader = tsv_reader_new();
     bool wider = write_header(&rows->header, trials, n);
     enum lineage_status status = !reader || rows->header.failed ? store_no_memory(err) : LINEAGE_OK;
     if (status == LINEAGE_OK && wider)
         status = parse_header(&rows->layout, reader, &rows->header, err);
     if (!wider)
         buf_release(&rows->header);
-    tsv_reader_free(reader);
     return status;
 }
 
@@ -113,26 +111,22 @@ enum lineage_status outbox_rows_read(const json_t *about, struct arena *arena, s
     const char *rows = json_string_value(json_object_get(about, "rows"));
     const char *wider = json_string_value(json_object_get(about, "header"));
     size_t room = json_array_size(json_object_get(about, "auto"));
-    struct buf header = {0};
-    struct row_layout layout = {0};
-    struct tsv_reader *reader = tsv_reader_new();
+    SCOPED_BUF header = {0};
+    SCOPED_LAYOUT layout = {0};
+    SCOPED_READER reader = tsv_reader_new();
     *n = 0;
     *trials = arena_alloc(arena, room ? room : 1, sizeof **trials);
     if (wider)
         buf_puts(&header, wider);
     else
         row_write_header(&header);
-    enum lineage_status status = reader && *trials && !header.failed ? LINEAGE_OK : store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = parse_header(&layout, reader, &header, err);
-    if (status == LINEAGE_OK)
-        status = read_records(*trials, room, n, rows ? rows : "", &layout, reader, arena, err);
-    if (status == LINEAGE_OK && (*n != room || !room))
-        status = store_fail(err, LINEAGE_ECORRUPT, "a request of %zu rows has %zu", room, *n);
-    row_layout_release(&layout);
-    tsv_reader_free(reader);
-    buf_release(&header);
-    return status;
+    if (!(reader && *trials && !header.failed))
+        return store_no_memory(err);
+    TRY(parse_header(&layout, reader, &header, err));
+    TRY(read_records(*trials, room, n, rows ? rows : "", &layout, reader, arena, err));
+    if (*n != room || !room)
+        return store_fail(err, LINEAGE_ECORRUPT, "a request of %zu rows has %zu", room, *n);
+    return LINEAGE_OK;
 }
 
 /* ---- The code is the HMAC-SHA-256 (RFC 2104) of the request as compact JSON with sorted keys.
@@ -172,9 +166,7 @@ static enum lineage_status open_key(int *fd, int dir_fd, const char *path, struc
 {
     *fd = fs_open(dir_fd, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (*fd < 0 && errno == ENOENT) {
-        enum lineage_status status = make_key(dir_fd, err);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(make_key(dir_fd, err));
         *fd = fs_open(dir_fd, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     }
     return *fd >= 0 ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot open %s/" NAME, path);
@@ -184,23 +176,15 @@ static enum lineage_status open_key(int *fd, int dir_fd, const char *path, struc
  * users can read the key or it is not a key. */
 static enum lineage_status user_key_read(unsigned char key[USER_KEY_BYTES], struct lineage_error *err)
 {
-    struct buf path = {0};
-    int fd = -1, dir_fd = -1;
-    enum lineage_status status = state_dir_path(&path, "this user's key is", err);
-    if (status == LINEAGE_OK) {
-        buf_puts(&path, "/");
-        status = path.failed ? store_no_memory(err) : state_dir_make_parents(path.data, err);
-    }
-    if (status == LINEAGE_OK && (dir_fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0)) < 0)
-        status = store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path.data);
-    if (status == LINEAGE_OK)
-        status = open_key(&fd, dir_fd, path.data, err);
-    if (status == LINEAGE_OK)
-        status = read_open(fd, key, path.data, err);
-    fs_close(fd);
-    fs_close(dir_fd);
-    buf_release(&path);
-    return status;
+    SCOPED_BUF path = {0};
+    SCOPED_FD fd = -1, dir_fd = -1;
+    TRY(state_dir_path(&path, "this user's key is", err));
+    buf_puts(&path, "/");
+    TRY(path.failed ? store_no_memory(err) : state_dir_make_parents(path.data, err));
+    if ((dir_fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0)) < 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path.data);
+    TRY(open_key(&fd, dir_fd, path.data, err));
+    return read_open(fd, key, path.data, err);
 }
 
 static void hash_padded(unsigned char digest[SHA256_DIGEST_LENGTH], const unsigned char key[USER_KEY_BYTES], unsigned char pad,
@@ -221,7 +205,7 @@ static void hash_padded(unsigned char digest[SHA256_DIGEST_LENGTH], const unsign
 static bool compute(char text[CODE_TEXT], const json_t *about)
 {
     unsigned char key[USER_KEY_BYTES], inner[SHA256_DIGEST_LENGTH], outer[SHA256_DIGEST_LENGTH];
-    char *bytes = json_dumps(about, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    SCOPED_FREE char *bytes = json_dumps(about, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
     bool known = bytes && user_key_read(key, NULL) == LINEAGE_OK;
     if (known) {
         hash_padded(inner, key, 0x36, bytes, strlen(bytes));
@@ -229,7 +213,6 @@ static bool compute(char text[CODE_TEXT], const json_t *about)
         for (size_t i = 0; i < sizeof outer; i++)
             snprintf(text + 2 * i, 3, "%02x", outer[i]);
     }
-    lineage_free(bytes);
     return known;
 }
 
@@ -246,14 +229,13 @@ bool outbox_is_bound(json_t *about, const struct lineage_store *store)
 {
     char wanted[CODE_TEXT];
     const char *server = json_string_value(json_object_get(about, "server"));
-    json_t *code = json_incref(json_object_get(about, CODE));
+    json_auto_t *code = json_incref(json_object_get(about, CODE));
     bool bound = false;
     if (json_is_string(code) && server && strcmp(server, store->log->place) == 0) {
         json_object_del(about, CODE);
         bound = compute(wanted, about) && strcmp(wanted, json_string_value(code)) == 0;
         json_object_set(about, CODE, code);
     }
-    json_decref(code);
     return bound;
 }
 

@@ -37,24 +37,21 @@ static enum lineage_status find_snapshot(struct syncing *s, struct snapshot *sna
 static enum lineage_status deliver(struct syncing *s, struct outbox_request *request, char id[OUTBOX_ID_MAX],
                                    struct lineage_error *err)
 {
-    struct arena arena = {0};
+    SCOPED_ARENA arena = {0};
     struct lineage_append_options options;
     struct lineage_trial *trials;
     struct snapshot snapshot = {0};
     size_t n;
     const char *waiting = json_string_value(json_object_get(request->about, "snapshot"));
     outbox_read_options(&options, request->about);
-    enum lineage_status status = outbox_rows_read(request->about, &arena, &trials, &n, err);
-    if (status == LINEAGE_OK)
-        status = find_snapshot(s, &snapshot, waiting, err);
-    if (status == LINEAGE_OK && json_is_true(json_object_get(request->about, "many")))
-        status = outbox_deliver_many(s->store, request, trials, n, &options, err);
-    else if (status == LINEAGE_OK)
-        status = outbox_deliver(s->store, request, trials, &options, &snapshot, id, err);
-    if (status == LINEAGE_OK)
-        drop_snapshot(s, &snapshot);
-    arena_release(&arena);
-    return status;
+    TRY(outbox_rows_read(request->about, &arena, &trials, &n, err));
+    TRY(find_snapshot(s, &snapshot, waiting, err));
+    if (json_is_true(json_object_get(request->about, "many")))
+        TRY(outbox_deliver_many(s->store, request, trials, n, &options, err));
+    else
+        TRY(outbox_deliver(s->store, request, trials, &options, &snapshot, id, err));
+    drop_snapshot(s, &snapshot);
+    return LINEAGE_OK;
 }
 
 /* Whether the request is not needed any more, because another worker has recorded that trial of the night. */

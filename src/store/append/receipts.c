@@ -94,9 +94,8 @@ static bool receipts_put_beside(int dir_fd, const char *request, const char *byt
         if (fs_unlink(dir_fd, oldest) != 0)
             return false;
     snprintf(name, sizeof name, BEGINNING "%s", request);
-    int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
+    SCOPED_FD fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
     const bool done = fd >= 0 && fs_replace(fd, name, bytes, length, false, NULL) == LINEAGE_OK;
-    fs_close(fd);
     return done;
 }
 
@@ -104,7 +103,7 @@ static bool receipts_put_beside(int dir_fd, const char *request, const char *byt
 static bool receipts_read_beside(struct buf *out, int dir_fd, const char *request, const char *digest)
 {
     char name[sizeof BEGINNING + REQUEST_DIGITS], path[PLACE_MAX];
-    struct buf found = {0};
+    SCOPED_BUF found = {0};
     if (!is_request(request))
         return false;
     snprintf(name, sizeof name, BEGINNING "%s", request);
@@ -113,7 +112,6 @@ static bool receipts_read_beside(struct buf *out, int dir_fd, const char *reques
     if (same)
         receipts_digest(&found, out->data ? out->data : "", out->length);
     same = same && !found.failed && strcmp(found.data, digest) == 0;
-    buf_release(&found);
     return same;
 }
 
@@ -180,7 +178,7 @@ static bool read_bytes(struct buf *out, const struct lineage_store *store, const
 /* Number of the records in the receipt. */
 static size_t receipts_count(const struct lineage_store *store, const json_t *about)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     struct tsv_scanner scanner;
     struct tsv_record record;
     size_t n = 0;
@@ -189,14 +187,13 @@ static size_t receipts_count(const struct lineage_store *store, const json_t *ab
         while (tsv_scan(&scanner, &record))
             n++;
     }
-    buf_release(&bytes);
     return n;
 }
 
 /* Raises *next_id above each numeric id of the receipt's rows. */
 static void receipts_note_ids(const struct lineage_store *store, const json_t *about, uint64_t *next_id)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     struct tsv_scanner scanner;
     struct tsv_record record;
     size_t width = 0;
@@ -211,7 +208,6 @@ static void receipts_note_ids(const struct lineage_store *store, const json_t *a
             }
         }
     }
-    buf_release(&bytes);
 }
 
 /* The id that a trial got instead, or NULL. */
@@ -266,15 +262,13 @@ static enum lineage_status add_record(struct sending *s, const struct tsv_record
     bool taken = false;
     size_t n;
     enum lineage_status status = tsv_parse(s->reader, record, &cells, &n, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (layout && n && strcmp(cells[0].text, layout->names[0]) == 0)
         return LINEAGE_OK; /* the header, which the log has */
     const bool is_row = layout && row_read(&trial, layout, cells, n, &s->arena, &fault, reason, &status);
     if (status == LINEAGE_OK && is_row)
         status = is_taken(s, trial.exp_id, &taken, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     const char *parent = is_row ? new_id_of(s->renamed, trial.parent_exp) : NULL;
     if (taken)
         status = rename_row(s, &trial, err);
@@ -318,13 +312,31 @@ static void tell(const struct sending *s)
  * if they must be sent once more. */
 static enum lineage_status keep_sent(json_t *about, const struct buf *sent, struct lineage_error *err)
 {
-    struct buf hex = {0};
+    SCOPED_BUF hex = {0};
     if (sent->length > RECEIPT_LINE_MAX || !json_object_get(about, "records"))
         return LINEAGE_OK;
     buf_add_hex(&hex, sent->data, sent->length);
     const bool kept = !hex.failed && json_object_set_new(about, "records", json_string(hex.data)) == 0;
-    buf_release(&hex);
     return kept ? LINEAGE_OK : store_no_memory(err);
+}
+
+static void sending_release(struct sending *s)
+{
+    tsv_reader_free(s->reader);
+    arena_release(&s->arena);
+    buf_release(&s->out);
+}
+
+/* Call it under the claim. */
+static enum lineage_status add_and_tell(struct sending *s, const struct buf *bytes, struct log_state *end, json_t *about,
+                                        struct lineage_error *err)
+{
+    TRY(append_catch_up_and(s->store, end, NULL, NULL, err));
+    TRY(add_records(s, bytes, err));
+    if (s->out.length)
+        TRY(log_append(s->store->log, end, s->out.data, s->out.length, true, err));
+    tell(s);
+    return s->out.length ? keep_sent(about, &s->out, err) : LINEAGE_OK;
 }
 
 /* Sends the rows again under their request, in one append. Does nothing if the request has reached the log meanwhile. The receipt gets
@@ -332,35 +344,19 @@ static enum lineage_status keep_sent(json_t *about, const struct buf *sent, stru
 static enum lineage_status receipts_send(struct lineage_store *store, json_t *about, const unsigned char request[16],
                                          struct receipts_renamed *renamed, struct lineage_error *err)
 {
-    struct sending s = {.store = store, .renamed = renamed, .reader = tsv_reader_new()};
-    struct buf bytes = {0};
+    RELEASED_BY(sending_release) struct sending s = {.store = store, .renamed = renamed, .reader = tsv_reader_new()};
+    SCOPED_BUF bytes = {0};
     struct log_state end;
-    enum lineage_status status =
-        s.reader && read_bytes(&bytes, store, about) ? append_get_ready(store, false, err) : store_no_memory(err);
-    if (status != LINEAGE_OK)
-        goto done;
+    TRY(s.reader && read_bytes(&bytes, store, about) ? append_get_ready(store, false, err) : store_no_memory(err));
     memcpy(store->log->request, request, sizeof store->log->request);
-    status = log_claim(store->log, &end, err);
+    enum lineage_status status = log_claim(store->log, &end, err);
     if (status == LINEAGE_OK && !store->log->found) {
-        status = append_catch_up_and(store, &end, NULL, NULL, err);
-        if (status == LINEAGE_OK)
-            status = add_records(&s, &bytes, err);
-        if (status == LINEAGE_OK && s.out.length)
-            status = log_append(store->log, &end, s.out.data, s.out.length, true, err);
-        if (status == LINEAGE_OK)
-            tell(&s);
-        if (status == LINEAGE_OK && s.out.length)
-            status = keep_sent(about, &s.out, err);
+        status = add_and_tell(&s, &bytes, &end, about, err);
         append_forget(store->append);
         if (store->append)
             store->append->follow_at_close = true;
     }
     log_release(store->log);
-done:
-    tsv_reader_free(s.reader);
-    arena_release(&s.arena);
-    buf_release(&s.out);
-    buf_release(&bytes);
     return status;
 }
 
@@ -373,7 +369,7 @@ done:
 /* Records that are too long for a line are in a file beside it, of which the line has the digest. */
 static json_t *describe(const struct lineage_store *store, const struct log_ack *ack)
 {
-    struct buf request = {0}, records = {0};
+    SCOPED_BUF request = {0}, records = {0};
     char identity[40];
     const bool beside = ack->length > RECEIPT_LINE_MAX;
     buf_add_hex(&request, ack->request, sizeof ack->request);
@@ -392,27 +388,23 @@ static json_t *describe(const struct lineage_store *store, const struct log_ack 
         json_decref(about);
         about = NULL;
     }
-    buf_release(&request);
-    buf_release(&records);
     return about;
 }
 
 static int write_line(const struct lineage_store *store, const char *text)
 {
-    struct buf line = {0};
+    SCOPED_BUF line = {0};
     buf_printf(&line, "\n%s\n", text);
-    int fd = line.failed ? -1 : fs_open(store->dir_fd, PLACE_RECEIPTS, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600);
+    SCOPED_FD fd = line.failed ? -1 : fs_open(store->dir_fd, PLACE_RECEIPTS, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0600);
     int done = fd >= 0 && fs_lock(fd, true) == 0 ? fs_write_all(fd, line.data, line.length) : -1;
-    fs_close(fd);
-    buf_release(&line);
     return done;
 }
 
 void receipts_note(void *context, const struct log_ack *ack)
 {
     struct lineage_store *store = context;
-    json_t *about = fs_mkdir(store->dir_fd, PLACE_OUTBOX) == 0 ? describe(store, ack) : NULL;
-    char *text = NULL;
+    json_auto_t *about = fs_mkdir(store->dir_fd, PLACE_OUTBOX) == 0 ? describe(store, ack) : NULL;
+    SCOPED_FREE char *text = NULL;
     if (about) {
         outbox_bind(about, store);
         text = json_dumps(about, JSON_COMPACT);
@@ -422,8 +414,6 @@ void receipts_note(void *context, const struct log_ack *ack)
                      "the row is recorded, but %s/" PLACE_RECEIPTS " cannot be written, so the row is not delivered "
                      "again if the server loses it",
                      store->dir);
-    lineage_free(text);
-    json_decref(about);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
@@ -502,8 +492,7 @@ static enum lineage_status ask_each(struct lineage_store *store, json_t *all, si
         if (!read_request(request, one))
             continue;
         status = log_locate(store->log, request, receipts_count(store, one), &seq, digest, err);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(status);
         json_object_set_new(one, "seq", json_integer(seq));
         json_object_set_new(one, "digest", json_string(digest));
         *n_missing += !seq;
@@ -580,9 +569,8 @@ done:
 static void drop_beside(const struct lineage_store *store, const char *line, size_t length)
 {
     static const char member[] = "\"beside\":";
-    json_t *about = memmem(line, length, member, sizeof member - 1) ? json_loadb(line, length, 0, NULL) : NULL;
+    json_auto_t *about = memmem(line, length, member, sizeof member - 1) ? json_loadb(line, length, 0, NULL) : NULL;
     receipts_drop_beside(store->dir_fd, json_string_value(json_object_get(about, "request")));
-    json_decref(about);
 }
 
 /* Removes the lines that end within the first `drop` of n bytes, which end in `end`. Lines that other processes have added stay; if
@@ -612,7 +600,7 @@ enum { END_BYTES = LAST_LINES * (2 * RECEIPT_LINE_MAX + 4096) };
 static bool read_end(const struct lineage_store *store, size_t most, struct buf *bytes, size_t *size)
 {
     struct stat st;
-    int fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    SCOPED_FD fd = fs_open(store->dir_fd, PLACE_RECEIPTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     bool done = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
     if (!done || *size > (size_t)st.st_size)
         *size = done ? (size_t)st.st_size : 0;
@@ -620,17 +608,15 @@ static bool read_end(const struct lineage_store *store, size_t most, struct buf 
     done = done && buf_reserve(bytes, n + 1) && fs_read_at(fd, bytes->data, n, *size - n) == (ssize_t)n;
     if (done)
         bytes->length = n;
-    fs_close(fd);
     return done;
 }
 
 /* Reads the receipts in the first *size bytes, oldest first. What was written behind them since was not asked about. */
 static json_t *read_all(struct lineage_store *store, const struct log_state *now, size_t *size, struct buf *digest)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     json_t *all = read_end(store, SIZE_MAX, &bytes, size) ? read_receipts(store, now, &bytes, SIZE_MAX) : json_array();
     receipts_digest(digest, bytes.length ? bytes.data : "", bytes.length);
-    buf_release(&bytes);
     return all;
 }
 
@@ -662,30 +648,25 @@ static void forget(struct look *look)
 /* Reads the receipts, and asks the server about each only if it lacks the last one. */
 static enum lineage_status look_at(struct look *look, struct lineage_store *store, struct lineage_error *err)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     struct log_state now;
     bool there = false, witnessed = false;
     *look = (struct look){.read_until = SIZE_MAX};
-    if (!log_has_requests(store->log) || !read_end(store, END_BYTES, &bytes, &look->read_until)) {
-        buf_release(&bytes);
+    if (!log_has_requests(store->log) || !read_end(store, END_BYTES, &bytes, &look->read_until))
         return LINEAGE_OK;
-    }
-    enum lineage_status status = log_look(store->log, &now, err);
-    if (status == LINEAGE_OK) {
-        look->all = read_receipts(store, &now, &bytes, LAST_LINES);
-        status = ask_last(store, look->all, &there, &witnessed, err);
-    }
-    if (status == LINEAGE_OK && there && (witnessed || look->read_until > FILE_BYTES_MAX))
+    TRY(log_look(store->log, &now, err));
+    look->all = read_receipts(store, &now, &bytes, LAST_LINES);
+    TRY(ask_last(store, look->all, &there, &witnessed, err));
+    if (there && (witnessed || look->read_until > FILE_BYTES_MAX))
         thin_out(store, witnessed, look->read_until, &bytes);
-    if (status == LINEAGE_OK && !there) {
-        json_decref(look->all);
-        look->all = read_all(store, &now, &look->read_until, &look->digest);
-        status = ask_each(store, look->all, &look->n_missing, err);
-        if (status == LINEAGE_OK && look->n_missing)
-            protect_ids(store, look->all);
-    }
-    buf_release(&bytes);
-    return status;
+    if (there)
+        return LINEAGE_OK;
+    json_decref(look->all);
+    look->all = read_all(store, &now, &look->read_until, &look->digest);
+    TRY(ask_each(store, look->all, &look->n_missing, err));
+    if (look->n_missing)
+        protect_ids(store, look->all);
+    return LINEAGE_OK;
 }
 
 enum lineage_status receipts_check(struct lineage_store *store, size_t *n_missing, struct lineage_error *err)
@@ -716,7 +697,7 @@ static bool is_unreadable(struct lineage_store *store, json_t *about)
  */
 static enum lineage_status send_missing(struct lineage_store *store, json_t *all, size_t *n, struct lineage_error *err)
 {
-    struct receipts_renamed renamed = {0};
+    RELEASED_BY(receipts_forget) struct receipts_renamed renamed = {0};
     enum lineage_status status = LINEAGE_OK;
     json_t *one;
     size_t i;
@@ -729,7 +710,6 @@ static enum lineage_status send_missing(struct lineage_store *store, json_t *all
         *n += status == LINEAGE_OK;
     }
     store->log->acknowledged = receipts_note;
-    receipts_forget(&renamed);
     return status;
 }
 

@@ -19,25 +19,18 @@
 
 enum lineage_status lineage_store_restore(const char *dir, struct lineage_error *err)
 {
-    struct acknowledged_lost lost;
-    int dir_fd = -1;
+    RELEASED_BY(acknowledged_lost_release) struct acknowledged_lost lost;
+    SCOPED_FD dir_fd = -1;
     acknowledged_find(&lost, dir);
-    enum lineage_status status = lost.rows ? store_dir_make(dir, err)
-                                           : store_fail(err, LINEAGE_ENOTFOUND,
-                                                        "no store in %s, and no acknowledged rows of one that was "
-                                                        "there are known to this user",
-                                                        dir);
-    if (status == LINEAGE_OK)
-        status = store_dir_open(&dir_fd, dir, err);
-    if (status == LINEAGE_OK)
-        status = store_dir_ignore(dir_fd, store_dir_in_repository(dir_fd), err);
-    if (status == LINEAGE_OK && lost.settings.length)
-        status = fs_replace(dir_fd, PLACE_CONFIG, lost.settings.data, lost.settings.length, true, err);
-    if (status == LINEAGE_OK)
-        status = fs_create(dir_fd, PLACE_RESULTS, lost.results.data, lost.results.length, NULL, err);
-    fs_close(dir_fd);
-    acknowledged_lost_release(&lost);
-    return status;
+    if (!lost.rows)
+        return store_fail(err, LINEAGE_ENOTFOUND,
+                          "no store in %s, and no acknowledged rows of one that was there are known to this user", dir);
+    TRY(store_dir_make(dir, err));
+    TRY(store_dir_open(&dir_fd, dir, err));
+    TRY(store_dir_ignore(dir_fd, store_dir_in_repository(dir_fd), err));
+    if (lost.settings.length)
+        TRY(fs_replace(dir_fd, PLACE_CONFIG, lost.settings.data, lost.settings.length, true, err));
+    return fs_create(dir_fd, PLACE_RESULTS, lost.results.data, lost.results.length, NULL, err);
 }
 
 void lineage_store_forget(const char *dir)
@@ -65,8 +58,7 @@ static enum lineage_status check_record(struct lineage_store *store, struct tsv_
     bool used = false;
     size_t n;
     enum lineage_status status = tsv_parse(reader, record, &cells, &n, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     bool is_row = row_read(&trial, mirror_layout(store->mirror), cells, n, arena, &fault, reason, &status);
     if (status != LINEAGE_OK)
         return store_no_memory(err);
@@ -85,8 +77,8 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
-    struct arena arena = {0};
-    struct tsv_reader *reader = tsv_reader_new();
+    SCOPED_ARENA arena = {0};
+    SCOPED_READER reader = tsv_reader_new();
     enum lineage_status status = reader ? LINEAGE_OK : store_no_memory(err);
     if (status == LINEAGE_OK && !mirror_layout(store->mirror))
         status = store_fail(err, LINEAGE_EINVAL, "%s has no header yet", store->log->place);
@@ -101,8 +93,6 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
     }
     if (status == LINEAGE_OK && out->failed)
         status = store_no_memory(err);
-    tsv_reader_free(reader);
-    arena_release(&arena);
     return status;
 }
 
@@ -110,7 +100,7 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
 static enum lineage_status put_back(struct lineage_store *store, const struct buf *bytes, struct log_state *end, size_t *n_rows,
                                     struct lineage_error *err)
 {
-    struct buf out = {0};
+    SCOPED_BUF out = {0};
     enum lineage_status status = append_catch_up_and(store, end, NULL, NULL, err);
     if (status == LINEAGE_OK && store->append->finish_line)
         buf_puts(&out, "\n");
@@ -121,7 +111,6 @@ static enum lineage_status put_back(struct lineage_store *store, const struct bu
     append_forget(store->append);
     if (store->append)
         store->append->follow_at_close = true;
-    buf_release(&out);
     return status;
 }
 
@@ -130,52 +119,42 @@ static enum lineage_status put_back(struct lineage_store *store, const struct bu
 static enum lineage_status restore_gone(struct lineage_store *store, size_t *n_rows, struct lineage_error *err)
 {
     struct log_state end;
-    struct buf rows = {0};
-    enum lineage_status status = log_look(store->log, &end, err);
-    if (status == LINEAGE_OK && !end.size && lineage_store_lost(store->dir)) {
+    SCOPED_BUF rows = {0};
+    TRY(log_look(store->log, &end, err));
+    if (!end.size && lineage_store_lost(store->dir)) {
         *n_rows = lineage_store_lost(store->dir);
         return lineage_store_restore(store->dir, err);
     }
-    if (status == LINEAGE_OK)
-        status = append_get_ready(store, false, err);
-    if (status == LINEAGE_OK)
-        status = log_claim(store->log, &end, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(append_get_ready(store, false, err));
+    TRY(log_claim(store->log, &end, err));
+    enum lineage_status status = LINEAGE_OK;
     if (acknowledged_missing(store, &rows, NULL))
         status = rows.failed ? store_no_memory(err) : put_back(store, &rows, &end, n_rows, err);
     log_release(store->log);
-    buf_release(&rows);
     return status == LINEAGE_OK && *n_rows ? mirror_replace(store->mirror, err) : status;
 }
 
 enum lineage_status lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     struct log_state end;
     *n_rows = 0;
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK && !name)
+    TRY(store_check_owner(store, err));
+    if (!name)
         return restore_gone(store, n_rows, err);
-    if (status == LINEAGE_OK && !place_is_torn(name))
-        status = store_fail(err, LINEAGE_EINVAL,
-                            "'%.80s' is not the name of a file that a record was moved to (" PLACE_RESULTS ".torn-N)", name);
-    if (status == LINEAGE_OK)
-        status = fs_read_file(store->dir_fd, name, &bytes, err);
-    if (status == LINEAGE_OK)
-        status = append_get_ready(store, false, err);
-    if (status == LINEAGE_OK)
-        status = log_claim(store->log, &end, err);
-    if (status == LINEAGE_OK) {
-        status = put_back(store, &bytes, &end, n_rows, err);
-        log_release(store->log);
-    }
+    if (!place_is_torn(name))
+        return store_fail(err, LINEAGE_EINVAL,
+                          "'%.80s' is not the name of a file that a record was moved to (" PLACE_RESULTS ".torn-N)", name);
+    TRY(fs_read_file(store->dir_fd, name, &bytes, err));
+    TRY(append_get_ready(store, false, err));
+    TRY(log_claim(store->log, &end, err));
+    enum lineage_status status = put_back(store, &bytes, &end, n_rows, err);
+    log_release(store->log);
     /* The file is removed last. If the process is killed before this, the rows are in the log and the file still
      * exists; a second restore is then refused, because the ids are used. */
     if (status == LINEAGE_OK && fs_unlink(store->dir_fd, name) != 0)
         status = store_fail_errno(err, LINEAGE_EIO, "the rows are back, but %s cannot be removed", name);
     if (status != LINEAGE_OK)
         *n_rows = 0;
-    buf_release(&bytes);
     return status;
 }

@@ -41,10 +41,10 @@ static const char *rerun_of(const char *notes)
 void verdict_setting_read(struct verdict_setting *setting, const struct lineage_store *store, const struct lineage_trial *row)
 {
     const char *const *seeds = lineage_store_seeds(store), *notes = row->notes ? row->notes : "";
-    struct lineage_trial read = {.specialist = row->specialist ? row->specialist : "",
-                                 .hypothesis = row->hypothesis ? row->hypothesis : "",
-                                 .job_name = row->job_name,
-                                 .notes = notes};
+    SCOPED_TRIAL read = {.specialist = row->specialist ? row->specialist : "",
+                         .hypothesis = row->hypothesis ? row->hypothesis : "",
+                         .job_name = row->job_name,
+                         .notes = notes};
     struct lineage_replicate replicate;
     struct setting_digest digest;
     const char *again = rerun_of(notes);
@@ -61,7 +61,6 @@ void verdict_setting_read(struct verdict_setting *setting, const struct lineage_
         setting->digest = digest.alone;
         setting->with_seed = digest.with_seed;
     }
-    lineage_trial_release(&read);
 }
 
 bool verdict_setting_same(const struct verdict_setting *row, const struct verdict_setting *best)
@@ -149,7 +148,7 @@ void two_scores_forget(struct two_scores *scores)
 
 enum lineage_status two_scores_load(struct two_scores *scores, struct lineage_store *store, struct lineage_error *err)
 {
-    struct arena arena = {0};
+    SCOPED_ARENA arena = {0};
     struct lineage_front_point *points;
     size_t n;
     bool ok = true;
@@ -157,7 +156,6 @@ enum lineage_status two_scores_load(struct two_scores *scores, struct lineage_st
     enum lineage_status status = mirror_two_scores(store->mirror, &points, &n, &arena, err);
     for (size_t i = 0; status == LINEAGE_OK && ok && i < n; i++)
         ok = add(scores, points[i].exp_id, points[i].score, points[i].second);
-    arena_release(&arena);
     return status == LINEAGE_OK && !ok ? store_no_memory(err) : status;
 }
 

@@ -78,25 +78,19 @@ static enum lineage_status check_trial(struct lineage_store *store, const struct
 static enum lineage_status append_void(struct lineage_store *store, const char *exp_id, const char *reason, bool back,
                                        struct lineage_trial *row, struct lineage_error *err)
 {
-    struct lineage_trial target = {0};
+    SCOPED_TRIAL target = {0};
     if (row)
         *row = (struct lineage_trial){0};
-    enum lineage_status status = check_reason(reason, !back, err);
-    if (status == LINEAGE_OK)
-        status = lineage_find(store, exp_id, &target, err);
-    if (status == LINEAGE_OK)
-        status = check_trial(store, &target, back, err);
-    if (status == LINEAGE_OK) {
-        const struct lineage_trial trial = {.specialist = target.specialist,
-                                            .parent_exp = target.exp_id,
-                                            .domain = target.domain,
-                                            .hypothesis = reason,
-                                            .status = LINEAGE_HARNESS_ABORT,
-                                            .job_name = back ? LINEAGE_UNVOID_JOB : LINEAGE_VOID_JOB};
-        status = lineage_store_append(store, &trial, NULL, row, err);
-    }
-    lineage_trial_release(&target);
-    return status;
+    TRY(check_reason(reason, !back, err));
+    TRY(lineage_find(store, exp_id, &target, err));
+    TRY(check_trial(store, &target, back, err));
+    const struct lineage_trial trial = {.specialist = target.specialist,
+                                        .parent_exp = target.exp_id,
+                                        .domain = target.domain,
+                                        .hypothesis = reason,
+                                        .status = LINEAGE_HARNESS_ABORT,
+                                        .job_name = back ? LINEAGE_UNVOID_JOB : LINEAGE_VOID_JOB};
+    return lineage_store_append(store, &trial, NULL, row, err);
 }
 
 enum lineage_status lineage_void_append(struct lineage_store *store, const char *exp_id, const char *reason,

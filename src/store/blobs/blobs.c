@@ -60,12 +60,11 @@ enum lineage_status lineage_blob_get(struct lineage_store *store, const char *na
         return status;
     if (!log_has_requests(store->log))
         return LINEAGE_ENOTFOUND;
-    int lock = fs_open(store->dir_fd, PLACE_FETCH_LOCK, O_RDWR | O_CREAT, 0666);
+    SCOPED_FD lock = fs_open(store->dir_fd, PLACE_FETCH_LOCK, O_RDWR | O_CREAT, 0666);
     if (lock < 0 || fs_lock(lock, true) != 0)
         status = store_fail_errno(err, LINEAGE_EIO, "cannot lock %s/" PLACE_FETCH_LOCK, store->dir);
     else if (!is_there(store, name))
         status = blobs_bring(store, name, err);
-    fs_close(lock);
     return status;
 }
 
@@ -84,7 +83,7 @@ static void add_name(void *context, const struct lineage_trial *trial)
 enum lineage_status lineage_blobs_clean(struct lineage_store *store, double days, struct lineage_blob_stats *stats,
                                         struct lineage_error *err)
 {
-    struct buf names = {0};
+    SCOPED_BUF names = {0};
     *stats = (struct lineage_blob_stats){0};
     TRY(store_check_owner(store, err));
     if (!log_has_requests(store->log))
@@ -98,6 +97,5 @@ enum lineage_status lineage_blobs_clean(struct lineage_store *store, double days
         status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = blobs_clean_server(store, names.data, days, stats, err);
-    buf_release(&names);
     return status;
 }

@@ -106,7 +106,7 @@ static enum lineage_status send_chunk(struct carrier *c, size_t n, json_t *chunk
 static enum lineage_status send_file(struct carrier *c, int dir, const char *name, const char *path, mode_t mode)
 {
     enum lineage_status status = LINEAGE_OK;
-    json_t *chunks = json_array();
+    json_auto_t *chunks = json_array();
     ssize_t n = 1;
     int fd = fs_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     for (uint64_t at = 0; fd >= 0 && status == LINEAGE_OK && (n = fs_read_at(fd, c->chunk, CHUNK, at)) > 0; at += (uint64_t)n)
@@ -117,7 +117,6 @@ static enum lineage_status send_file(struct carrier *c, int dir, const char *nam
     if (status == LINEAGE_OK && json_array_append_new(c->entries, json_pack("{s:s, s:i, s:O}", "path", path, "mode",
                                                                             (int)(mode & 0777), "chunks", chunks)) != 0)
         status = not_noted(c, path, "the name of a file", "");
-    json_decref(chunks);
     return status;
 }
 
@@ -176,17 +175,15 @@ static enum lineage_status send_entry(struct carrier *c, int dir, const char *na
 
 static enum lineage_status name_blob(struct carrier *c, const char *name)
 {
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     json_array_extend(c->entries, c->links);
-    char *manifest = json_dumps(c->entries, JSON_COMPACT);
+    SCOPED_FREE char *manifest = json_dumps(c->entries, JSON_COMPACT);
     const char *const params[] = {c->number, name, manifest};
     enum lineage_status status =
         manifest ? pg_run(c->pg, &result, PG_PATIENCE, "SELECT lineage.name_blob($1::integer, $2, $3::jsonb)", 3, params, c->err)
                  : no_memory(c);
     if (status == LINEAGE_OK && strcmp(pg_text(&result, 0, 0, NULL), "t") != 0)
         status = store_fail(c->err, LINEAGE_EIO, "%s: a piece of it was removed while it was sent; try again", name);
-    pg_clear(&result);
-    free(manifest);
     return status;
 }
 
@@ -288,7 +285,7 @@ static enum lineage_status bring_entries(struct carrier *c, const char *temporar
 
 static enum lineage_status read_manifest(struct carrier *c, const char *name, json_t **entries)
 {
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     const char *const params[] = {c->number, name};
     enum lineage_status status =
         pg_run(c->pg, &result, PG_PATIENCE, "SELECT manifest FROM lineage.blob WHERE store = $1::integer AND name = $2", 2,
@@ -297,7 +294,6 @@ static enum lineage_status read_manifest(struct carrier *c, const char *name, js
         status = LINEAGE_ENOTFOUND;
     if (status == LINEAGE_OK && !(*entries = json_loads(pg_text(&result, 0, 0, NULL), 0, NULL)))
         status = store_fail(c->err, LINEAGE_ECORRUPT, "the manifest of %s cannot be read", name);
-    pg_clear(&result);
     return status;
 }
 
@@ -324,13 +320,12 @@ static enum lineage_status bring(struct carrier *c, const char *name, const json
 enum lineage_status blobs_bring(struct lineage_store *store, const char *name, struct lineage_error *err)
 {
     struct carrier c;
-    json_t *entries = NULL;
+    json_auto_t *entries = NULL;
     enum lineage_status status = open_carrier(&c, store, err);
     if (status == LINEAGE_OK)
         status = read_manifest(&c, name, &entries);
     if (status == LINEAGE_OK)
         status = bring(&c, name, entries);
-    json_decref(entries);
     close_carrier(&c);
     return status;
 }
@@ -338,11 +333,10 @@ enum lineage_status blobs_bring(struct lineage_store *store, const char *name, s
 enum lineage_status blobs_find(struct lineage_store *store, const char *name, struct lineage_error *err)
 {
     struct carrier c;
-    json_t *entries = NULL;
+    json_auto_t *entries = NULL;
     enum lineage_status status = open_carrier(&c, store, err);
     if (status == LINEAGE_OK)
         status = read_manifest(&c, name, &entries);
-    json_decref(entries);
     close_carrier(&c);
     return status;
 }

@@ -500,7 +500,7 @@ static enum lineage_status estimate_from_replicas(struct lineage_noise *noise, s
 {
     const struct lineage_query newest = {.after = last_seq > REPLICAS_FROM ? last_seq - REPLICAS_FROM : 0};
     struct lineage_ideas *ideas = NULL;
-    struct lineage_replicas replicas = {0};
+    RELEASED_BY(lineage_replicas_release) struct lineage_replicas replicas = {0};
     enum lineage_status status = lineage_ideas_new(&ideas, err);
     if (status == LINEAGE_OK)
         status = lineage_ideas_add_query(ideas, store, &newest, err);
@@ -513,7 +513,6 @@ static enum lineage_status estimate_from_replicas(struct lineage_noise *noise, s
             .std = replicas.noise, .freedom = (double)replicas.freedom, .runs = replicas.scored, .estimated = true};
         lineage_noise_interval(noise);
     }
-    lineage_replicas_release(&replicas);
     lineage_ideas_release(ideas);
     return status;
 }
@@ -573,7 +572,7 @@ bool lineage_evidence_judge(struct lineage_evidence *evidence)
 static enum lineage_status find_top(struct lineage_evidence *evidence, struct collection *c, struct lineage_store *store,
                                     struct lineage_error *err)
 {
-    struct lineage_trial top = {0};
+    SCOPED_TRIAL top = {0};
     struct lineage_error none;
     enum lineage_status status = mirror_ask_top(store, &top, &none);
     if (status == LINEAGE_OK) {
@@ -582,7 +581,6 @@ static enum lineage_status find_top(struct lineage_evidence *evidence, struct co
     } else if (status != LINEAGE_ENOTFOUND && err) {
         *err = none;
     }
-    lineage_trial_release(&top);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -776,13 +774,12 @@ enum lineage_status lineage_noise_after_append(struct lineage_store *store, cons
 
 enum lineage_status lineage_noise_after_void(struct lineage_store *store, const char *exp_id, struct lineage_error *err)
 {
-    struct lineage_trial trial = {0};
+    SCOPED_TRIAL trial = {0};
     bool again = false;
     enum lineage_status status = lineage_find(store, exp_id, &trial, err);
     if (status == LINEAGE_OK)
         status = lineage_ran_again(&again, store, &trial, err);
     again = again || lineage_score_runs(trial.notes) > 1 || lineage_may_repeat(store, &trial);
-    lineage_trial_release(&trial);
     return status == LINEAGE_OK && again ? lineage_noise_measure(store, true, err) : status;
 }
 
@@ -803,8 +800,7 @@ static enum lineage_status load_unconfirmed(struct lineage_store *store, struct 
     struct lineage_trial row = {0};
     char id[LINEAGE_NAME_MAX] = "";
     enum lineage_status status = lineage_query_open_declared(&cursor, store, &best, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     while (!*id && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK && row.status == LINEAGE_DISCARD)
         if (strstr(row.notes, LINEAGE_UNCONFIRMED))
             snprintf(id, sizeof id, "%s", row.exp_id);
@@ -839,8 +835,7 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
     enum lineage_status status = mirror_ask_any_again(&again, store, err);
     if (status == LINEAGE_OK && again)
         status = lineage_evidence_load_for(evidence, store, NULL, NULL, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     size_t i = kept ? evidence->best : evidence->answer;
     const bool alone = evidence->n == 1 && evidence->trials[0].kept_id; /* of its seeds not the luckiest */
     if (i >= evidence->n || (isnan(evidence->sure) && !alone)) {

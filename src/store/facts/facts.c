@@ -93,8 +93,7 @@ static enum lineage_status find_blocked(struct lineage_facts *facts, struct line
         struct lineage_cursor *cursor;
         struct lineage_trial trial;
         status = lineage_query_open(&cursor, store, &query, err);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(status);
         while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
             if (pass == 0 && lineage_label_is_kept(trial.status))
                 note_extras(largest, &n, &trial);

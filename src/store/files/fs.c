@@ -554,8 +554,7 @@ enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, 
     struct stat st;
     int fd;
     enum lineage_status status = open_to_read(&fd, dir_fd, name, O_NONBLOCK, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (fs_stat_open(fd, &st) != 0)
         status = store_fail_errno(err, LINEAGE_EIO, "cannot look at %s", name);
     else if (S_ISDIR(st.st_mode)) {

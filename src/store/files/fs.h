@@ -26,6 +26,11 @@ void fs_set_fault(fs_fault_fn *fault, void *context);
 /* open(2) relative to dir_fd, with O_CLOEXEC; returns the descriptor or -1 with errno. */
 int fs_open(int dir_fd, const char *name, int flags, mode_t mode);
 int fs_close(int fd); /* nothing for a negative one */
+#define SCOPED_FD __attribute__((cleanup(fs_close_scoped))) int /* closed unless it is negative */
+static inline void fs_close_scoped(const int *fd)
+{
+    fs_close(*fd);
+}
 /* One write(2) of everything, repeated after EINTR. Returns the number of bytes written (fewer on a full disk) or
  * -1. */
 ssize_t fs_write_once(int fd, const void *data, size_t length);

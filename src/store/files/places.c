@@ -23,10 +23,9 @@ static enum lineage_status sync_parent(const char *dir, struct lineage_error *er
     buf_printf(&parent, "%s/..", dir);
     if (parent.failed)
         return store_no_memory(err);
-    int fd = fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
+    SCOPED_FD fd = fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
     bool ok = fd >= 0 ? fs_sync_dir(fd) == 0 : errno == EACCES;
     enum lineage_status status = ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot sync the parent of %s", dir);
-    fs_close(fd);
     buf_release(&parent);
     return status;
 }
@@ -52,7 +51,7 @@ enum lineage_status store_dir_open(int *fd, const char *dir, struct lineage_erro
 bool store_dir_in_repository(int dir_fd)
 {
     struct stat at, above;
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     bool found = false, more = fs_stat(dir_fd, ".", 0, &at) == 0;
     buf_puts(&path, "./");
     while (more && !found && !path.failed) {
@@ -63,7 +62,6 @@ bool store_dir_in_repository(int dir_fd)
         more = fs_stat(dir_fd, path.data, 0, &above) == 0 && (above.st_ino != at.st_ino || above.st_dev != at.st_dev);
         at = above;
     }
-    buf_release(&path);
     return found;
 }
 

@@ -37,7 +37,7 @@ static enum lineage_status failed(struct copying *c, const char *doing, const ch
  * ends in zeros; if it grows, the rest is left out. */
 static int copy_bytes(int from, int to, uint64_t size)
 {
-    char *buffer = malloc(COPY_BYTES);
+    SCOPED_FREE char *buffer = malloc(COPY_BYTES);
     uint64_t at = 0, end = 0;
     int status = buffer ? 0 : -1;
     while (status == 0 && fs_next_data(from, end, size, &at, &end)) {
@@ -50,7 +50,6 @@ static int copy_bytes(int from, int to, uint64_t size)
             at += n < 0 ? 0 : (uint64_t)n;
         }
     }
-    free(buffer);
     return status == 0 ? fs_truncate(to, size) : -1;
 }
 
@@ -60,7 +59,7 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
 {
     enum lineage_status status = LINEAGE_OK;
     struct stat st = {0};
-    int from = fs_open(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    SCOPED_FD from = fs_open(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     int to = from < 0 ? -1 : fs_open(to_dir, name, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
     if (from < 0 || fs_stat_open(from, &st) != 0)
         status = failed(c, "read", name);
@@ -71,7 +70,6 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
         status = failed(c, "copy", name);
     if (to >= 0 && fs_close(to) != 0 && status == LINEAGE_OK)
         status = failed(c, "copy", name);
-    fs_close(from);
     return status;
 }
 
@@ -170,7 +168,7 @@ static int open_snapshots(int dir_fd, bool exclusive)
 
 static enum lineage_status make_copy_dir(struct copying *c, struct snapshot *snapshot, int dir_fd)
 {
-    int parent = -1;
+    SCOPED_FD parent = -1;
     bool made = fs_mkdir(dir_fd, PLACE_SNAPSHOTS) == 0 && (parent = open_snapshots(dir_fd, false)) >= 0;
     for (unsigned n = 0; made && !snapshot->copied; n++) {
         place_snapshot_copy(snapshot->temporary, snapshot, n);
@@ -182,9 +180,7 @@ static enum lineage_status make_copy_dir(struct copying *c, struct snapshot *sna
         made = snapshot->lock_fd >= 0 && fs_try_lock(snapshot->lock_fd) == 0 && fs_stat_open(snapshot->lock_fd, &c->copy) == 0;
         snapshot->locked = snapshot->lock_fd >= 0;
     }
-    enum lineage_status status = made ? LINEAGE_OK : failed(c, "make a directory in", PLACE_SNAPSHOTS);
-    fs_close(parent);
-    return status;
+    return made ? LINEAGE_OK : failed(c, "make a directory in", PLACE_SNAPSHOTS);
 }
 
 enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const char *source, bool sync, struct lineage_error *err)
@@ -233,9 +229,8 @@ enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, cons
         fs_remove_tree(dir_fd, old);
     if (!stays)
         strcpy(snapshot->path, path);
-    int parent = sync ? fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY, 0) : -1;
+    SCOPED_FD parent = sync ? fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY, 0) : -1;
     bool synced = !sync || (parent >= 0 && fs_sync_dir(parent) == 0 && fs_sync_dir(dir_fd) == 0); /* snapshots/ may be new */
-    fs_close(parent);
     return synced ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot sync %s", path);
 }
 
@@ -244,9 +239,8 @@ bool snapshot_is_abandoned(int snapshots_fd, const char *name)
 {
     if (!place_is_snapshot_copy(name))
         return false;
-    int fd = fs_open(snapshots_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    SCOPED_FD fd = fs_open(snapshots_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     bool abandoned = fd >= 0 && fs_try_lock(fd) == 0;
-    fs_close(fd);
     return abandoned;
 }
 

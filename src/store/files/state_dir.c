@@ -75,32 +75,26 @@ enum own own_record_check(const char *base, const struct fs_identity *file)
 enum lineage_status own_record_write(const char *base, const struct fs_identity *file, struct lineage_error *err)
 {
     char text[RECORD_MAX];
-    struct buf dir = {0};
+    SCOPED_BUF dir = {0};
     const char *name = strrchr(base, '/') + 1;
     if (own_record_check(base, file) == OWN_YES)
         return LINEAGE_OK;
     buf_add(&dir, base, (size_t)(name - base));
-    enum lineage_status status = dir.failed ? store_no_memory(err) : state_dir_make_parents(dir.data, err);
-    if (status == LINEAGE_OK) {
-        int fd = fs_open(AT_FDCWD, dir.data, O_RDONLY | O_DIRECTORY, 0);
-        status = fd < 0 ? store_fail_errno(err, LINEAGE_EIO, "cannot open %s", dir.data)
-                        : fs_replace(fd, name, text, (size_t)record_text(text, file), false, err);
-        fs_close(fd);
-    }
-    buf_release(&dir);
-    return status;
+    TRY(dir.failed ? store_no_memory(err) : state_dir_make_parents(dir.data, err));
+    SCOPED_FD fd = fs_open(AT_FDCWD, dir.data, O_RDONLY | O_DIRECTORY, 0);
+    return fd < 0 ? store_fail_errno(err, LINEAGE_EIO, "cannot open %s", dir.data)
+                  : fs_replace(fd, name, text, (size_t)record_text(text, file), false, err);
 }
 
 int own_record_lock(const char *base)
 {
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     struct lineage_error ignored;
     int fd = -1;
     buf_add(&path, base, (size_t)(strrchr(base, '/') - base));
     buf_puts(&path, "/.lock");
     if (!path.failed && state_dir_make_parents(path.data, &ignored) == LINEAGE_OK)
         fd = fs_open(AT_FDCWD, path.data, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-    buf_release(&path);
     if (fd >= 0 && fs_lock(fd, true) != 0) {
         fs_close(fd);
         fd = -1;
@@ -124,17 +118,15 @@ struct record {
 /* Opens STATE/stores; *fd is -1 if it does not exist and `make` is false. */
 static enum lineage_status open_stores(int *fd, bool make, struct lineage_error *err)
 {
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     *fd = -1;
     TRY(state_dir_path(&path, "it is recorded which directories this user trusts", err));
     buf_puts(&path, "/stores/");
-    enum lineage_status status = path.failed ? store_no_memory(err) : make ? state_dir_make_parents(path.data, err) : LINEAGE_OK;
-    if (status == LINEAGE_OK)
-        *fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0);
-    if (status == LINEAGE_OK && *fd < 0 && (make || errno != ENOENT))
-        status = store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path.data);
-    buf_release(&path);
-    return status;
+    TRY(path.failed ? store_no_memory(err) : make ? state_dir_make_parents(path.data, err) : LINEAGE_OK);
+    *fd = fs_open(AT_FDCWD, path.data, O_RDONLY | O_DIRECTORY, 0);
+    if (*fd < 0 && (make || errno != ENOENT))
+        return store_fail_errno(err, LINEAGE_EIO, "cannot open %s", path.data);
+    return LINEAGE_OK;
 }
 
 static enum lineage_status name_of(char name[NAME_SIZE], struct fs_identity *dir, int dir_fd, struct lineage_error *err)
@@ -239,32 +231,24 @@ enum lineage_status trust_record_write(int dir_fd, const char *path, const char 
 {
     char name[NAME_SIZE];
     struct fs_identity dir;
-    struct buf text = {0};
-    int fd = -1;
-    char *absolute = NULL;
-    enum lineage_status status = name_of(name, &dir, dir_fd, err);
-    if (status == LINEAGE_OK)
-        status = path_of(&absolute, dir_fd, path, err);
-    if (status == LINEAGE_OK && (has_controls(absolute) || has_controls(server)))
-        status = store_fail(err, LINEAGE_EINVAL, "a directory or a server with control characters in its name cannot be trusted");
-    if (status == LINEAGE_OK)
-        buf_printf(&text, "%llx\n%s\n%s\n", (unsigned long long)dir.device, server, absolute);
-    if (status == LINEAGE_OK)
-        status = text.failed ? store_no_memory(err) : open_stores(&fd, true, err);
-    if (status == LINEAGE_OK)
-        status = fs_replace(fd, name, text.data, text.length, true, err);
-    fs_close(fd);
-    buf_release(&text);
-    free(absolute);
-    return status;
+    SCOPED_BUF text = {0};
+    SCOPED_FD fd = -1;
+    SCOPED_FREE char *absolute = NULL;
+    TRY(name_of(name, &dir, dir_fd, err));
+    TRY(path_of(&absolute, dir_fd, path, err));
+    if (has_controls(absolute) || has_controls(server))
+        return store_fail(err, LINEAGE_EINVAL, "a directory or a server with control characters in its name cannot be trusted");
+    buf_printf(&text, "%llx\n%s\n%s\n", (unsigned long long)dir.device, server, absolute);
+    TRY(text.failed ? store_no_memory(err) : open_stores(&fd, true, err));
+    return fs_replace(fd, name, text.data, text.length, true, err);
 }
 
 /* *server stays NULL for a log that is a file. */
 static enum lineage_status read_server(int dir_fd, char **server, struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct lineage_config config;
-    struct config_more more = {0};
+    RELEASED_BY(config_more_release) struct config_more more = {0};
     enum lineage_status status = fs_read_file(dir_fd, PLACE_CONFIG, &text, err);
     *server = NULL;
     if (status == LINEAGE_OK)
@@ -273,8 +257,6 @@ static enum lineage_status read_server(int dir_fd, char **server, struct lineage
         status = LINEAGE_OK;
     if (status == LINEAGE_OK && more.log && !(*server = strdup(more.log)))
         status = store_no_memory(err);
-    config_more_release(&more);
-    buf_release(&text);
     return status;
 }
 

@@ -63,8 +63,7 @@ enum lineage_status telemetry_write(int dir_fd, const char *exp_id, const char *
     if (status == LINEAGE_OK)
         status = check(root, err);
     json_decref(root);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     /* The store's directory is synced too: if the name of telemetry/ is not durable, the files in it can be lost with
      * the directory. */
     if (fs_mkdir(dir_fd, PLACE_TELEMETRY) != 0 || (sync && fs_sync_dir(dir_fd) != 0))

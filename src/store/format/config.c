@@ -105,7 +105,8 @@ static enum lineage_status read_rule(struct lineage_knob_rule *rule, const json_
 /* {"same": [["muon_wd", "weight_decay"]], "different": [["wd", "embed_wd"]]}. Without `more` it is only checked. */
 static enum lineage_status read_knobs(struct config_more *more, json_t *value, struct lineage_error *err)
 {
-    struct config_more spare = {0}, *into = more ? more : &spare;
+    RELEASED_BY(config_more_release) struct config_more spare = {0};
+    struct config_more *into = more ? more : &spare;
     enum lineage_status status = LINEAGE_OK;
     const char *key;
     json_t *lists;
@@ -132,7 +133,6 @@ static enum lineage_status read_knobs(struct config_more *more, json_t *value, s
     }
     into->rules = rules;
     into->n_rules = n;
-    config_more_release(&spare);
     return status;
 }
 
@@ -283,14 +283,12 @@ enum lineage_status config_parse(struct lineage_config *config, struct config_mo
 /* Uses Jansson, because it knows which characters JSON must escape. */
 static void put_quoted(struct buf *out, const char *text)
 {
-    json_t *string = json_string(text);
-    char *quoted = json_dumps(string, JSON_ENCODE_ANY);
+    json_auto_t *string = json_string(text);
+    SCOPED_FREE char *quoted = json_dumps(string, JSON_ENCODE_ANY);
     if (quoted)
         buf_puts(out, quoted);
     else
         out->failed = true;
-    lineage_free(quoted);
-    json_decref(string);
 }
 
 static void put_string(struct buf *out, const char *key, const char *text)

@@ -675,7 +675,7 @@ static struct span without_channel(struct span s)
 /* Printers show parameters in columns and the remark beside them, without repeating them. */
 const char *notes_remark(const char *notes, struct arena *arena)
 {
-    struct buf out = {0};
+    SCOPED_BUF out = {0};
     for (const char *piece = notes ? notes : ""; *piece;) {
         size_t length = strcspn(piece, ";");
         struct span s = without_channel(trim((struct span){piece, length}));
@@ -686,7 +686,6 @@ const char *notes_remark(const char *notes, struct arena *arena)
         piece += length + (piece[length] == ';');
     }
     const char *remark = out.failed ? NULL : arena_text(arena, out.data ? out.data : "", out.length);
-    buf_release(&out);
     return remark;
 }
 

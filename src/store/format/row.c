@@ -80,7 +80,7 @@ static int in_order(const void *a, const void *b)
 
 static bool sort_names(struct row_layout *layout)
 {
-    struct named_cell *cells = calloc(layout->n_cells + 1, sizeof *cells);
+    SCOPED_FREE struct named_cell *cells = calloc(layout->n_cells + 1, sizeof *cells);
     layout->by_name = calloc(layout->n_cells + 1, sizeof *layout->by_name);
     bool ok = cells && layout->by_name;
     for (size_t i = 0; ok && i < layout->n_cells; i++)
@@ -89,7 +89,6 @@ static bool sort_names(struct row_layout *layout)
         qsort(cells, layout->n_cells, sizeof *cells, in_order);
     for (size_t i = 0; ok && i < layout->n_cells; i++)
         layout->by_name[i] = cells[i].cell;
-    free(cells);
     return ok;
 }
 

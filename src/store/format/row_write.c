@@ -180,12 +180,11 @@ static int column_of_cell(const struct row_layout *layout, size_t cell)
 
 static void write_json(struct buf *out, const struct lineage_trial *trial, const char *name)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     json_column_write(&text, name, trial->notes);
     out->failed = out->failed || text.failed;
     if (!out->failed && text.length)
         tsv_write_cell(out, text.data, text.length);
-    buf_release(&text);
 }
 
 /* Writes a cell outside the 17 columns: the trial's own extra, or the score if that is another column. Extra columns

@@ -41,6 +41,11 @@ struct tsv_cell {
 struct tsv_reader;
 struct tsv_reader *tsv_reader_new(void); /* NULL when out of memory */
 void tsv_reader_free(struct tsv_reader *reader);
+#define SCOPED_READER __attribute__((cleanup(tsv_reader_free_scoped))) struct tsv_reader *
+static inline void tsv_reader_free_scoped(struct tsv_reader **reader)
+{
+    tsv_reader_free(*reader);
+}
 void tsv_reader_set_delimiter(struct tsv_reader *reader, char delimiter); /* TAB without this call */
 enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record, const struct tsv_cell **cells,
                               size_t *n_cells, struct lineage_error *err);

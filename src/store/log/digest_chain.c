@@ -66,7 +66,7 @@ void digest_chain_add(struct digest_chain *chain, const struct tsv_record *recor
 /* Records that end in a lone CR are covered as soon as a later record ends in LF. */
 enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *log, uint64_t end, struct lineage_error *err)
 {
-    struct record_walk walk = {0};
+    RELEASED_BY(record_walk_release) struct record_walk walk = {0};
     struct tsv_record record;
     struct digest_chain ahead = *chain;
     bool there;
@@ -77,7 +77,6 @@ enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *
         if (record.bytes[record.length - 1] == '\n')
             *chain = ahead;
     }
-    record_walk_release(&walk);
     return status;
 }
 

@@ -187,8 +187,8 @@ static void forget_and_tell(struct digest_file *file, struct log *log, const cha
 /* Digests that are computed anew cover redacted records, too; those of an append never do. */
 static enum lineage_status follow_rows(struct digest_chain *chain, struct digest_file *file, struct log *log, uint64_t end)
 {
-    struct redactions redactions = {.n = 0};
-    struct record_walk walk = {0};
+    RELEASED_BY(redactions_release) struct redactions redactions = {.n = 0};
+    RELEASED_BY(record_walk_release) struct record_walk walk = {0};
     struct tsv_record record;
     struct digest_chain ahead = *chain;
     bool there;
@@ -202,18 +202,15 @@ static enum lineage_status follow_rows(struct digest_chain *chain, struct digest
         if (record.bytes[record.length - 1] == '\n')
             *chain = ahead;
     }
-    record_walk_release(&walk);
-    redactions_release(&redactions);
     return status;
 }
 
 /* A record ends where the last digest does, unless the rows before are others. */
 static bool ends_record(const struct digest_chain *chain, struct log *log)
 {
-    struct buf last = {0};
+    SCOPED_BUF last = {0};
     const bool ends = !chain->position || (log_read(log, chain->position - 1, 1, &last, NULL) == LINEAGE_OK && last.length == 1 &&
                                            *last.data == '\n');
-    buf_release(&last);
     return ends;
 }
 
@@ -266,8 +263,8 @@ bool digest_file_is_whole(const struct digest_file *file, struct log *log, const
     struct digest_chain last, chain;
     struct lineage_error err = {0};
     uint64_t good, before = 0;
-    int fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    char *bytes = malloc(record->length + 1);
+    SCOPED_FD fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    SCOPED_FREE char *bytes = malloc(record->length + 1);
     bool there = fd >= 0 && bytes && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) &&
                  read_last(&last, fd, (uint64_t)st.st_size, &good) && last.position == record->offset + record->length + 1;
     if (there)
@@ -284,8 +281,6 @@ bool digest_file_is_whole(const struct digest_file *file, struct log *log, const
         digest_chain_add(&chain, &whole);
         there = is_met(&chain, &last);
     }
-    free(bytes);
-    fs_close(fd);
     return there;
 }
 
@@ -294,17 +289,16 @@ static bool read_last_of(struct digest_chain *last, const struct digest_file *fi
 {
     struct stat st;
     uint64_t good;
-    int fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    SCOPED_FD fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     const bool there = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) &&
                        read_last(last, fd, (uint64_t)st.st_size, &good) && last->records;
-    fs_close(fd);
     return there;
 }
 
 bool digest_file_knows(const struct digest_file *file, const char *bytes, size_t length)
 {
     struct digest_chain last, chain = {0};
-    struct redactions redactions = {.n = 0};
+    RELEASED_BY(redactions_release) struct redactions redactions = {.n = 0};
     struct tsv_scanner scanner;
     struct tsv_record record;
     bool met = false;
@@ -315,7 +309,6 @@ bool digest_file_knows(const struct digest_file *file, const char *bytes, size_t
             redactions_apply(&redactions, &chain);
             met = is_met(&chain, &last);
         }
-    redactions_release(&redactions);
     return met;
 }
 
@@ -406,7 +399,7 @@ static bool next_line(struct checking *c)
 
 static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64_t to, uint64_t *lines, struct lineage_error *err)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     enum lineage_status status = LINEAGE_OK;
     for (size_t n = 1; status == LINEAGE_OK && from < to && n; from += n) {
         bytes.length = 0;
@@ -415,7 +408,6 @@ static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64
         for (size_t i = 0; i < n; i++)
             *lines += bytes.data[i] == '\n';
     }
-    buf_release(&bytes);
     return status;
 }
 
@@ -569,7 +561,7 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
 enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *log, struct log_digests *digests,
                                         struct lineage_error *err)
 {
-    struct buf whole = {0};
+    SCOPED_BUF whole = {0};
     struct log_state state;
     enum lineage_status status = digest_file_check(file, log, digests, &whole, err);
     if (status == LINEAGE_OK && whole.failed)
@@ -578,7 +570,6 @@ enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *lo
         fs_unmark(file->dir_fd, log->name, NOTE);
     if (status == LINEAGE_OK && digests->is_broken)
         status = fs_replace_alone(file->dir_fd, PLACE_DIGESTS, whole.data ? whole.data : "", whole.length, true, err);
-    buf_release(&whole);
     file->size = 0;
     file->told = false;
     if (status == LINEAGE_OK)

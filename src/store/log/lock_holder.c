@@ -35,7 +35,7 @@ static long find_holder(char *text, dev_t device, ino_t inode)
 
 void lock_holder(char out[LOCK_HOLDER_MAX], dev_t device, ino_t inode)
 {
-    struct buf locks = {0}, name = {0};
+    SCOPED_BUF locks = {0}, name = {0};
     char path[40];
     out[0] = '\0';
     long pid = fs_read_file(AT_FDCWD, "/proc/locks", &locks, NULL) == LINEAGE_OK && locks.data
@@ -46,6 +46,4 @@ void lock_holder(char out[LOCK_HOLDER_MAX], dev_t device, ino_t inode)
         snprintf(out, LOCK_HOLDER_MAX, ", held by process %ld (%.*s)", pid, (int)strcspn(name.data, "\n"), name.data);
     else if (pid > 0)
         snprintf(out, LOCK_HOLDER_MAX, ", held by process %ld", pid);
-    buf_release(&locks);
-    buf_release(&name);
 }

@@ -84,8 +84,7 @@ static enum lineage_status look(struct log_watch *watch, struct log *log, int di
 {
     struct log_state now;
     enum lineage_status status = log_look(log, &now, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (memcmp(watch->identity, now.identity, sizeof now.identity) != 0) {
         watch_file(watch, log, dir_fd, &now);
         status = log_look(log, &now, err);
@@ -263,12 +262,11 @@ static void pause_ms(unsigned ms)
 static void say_who_holds_it(const struct log_file *file)
 {
     char holder[LOCK_HOLDER_MAX];
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     lock_holder(holder, (dev_t)file->write_state.identity[0], (ino_t)file->write_state.identity[1]);
     buf_printf(&text, "waiting for the lock of %s%s", file->log.place, holder);
     if (file->log.tell && !text.failed)
         file->log.tell(file->log.context, text.data);
-    buf_release(&text);
 }
 
 enum { PATIENCE_MS = 1000, LONGEST_PAUSE_MS = 16 };
@@ -436,14 +434,11 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
 static enum lineage_status keep_aside(struct log_file *file, const struct log_state *state, uint64_t from, uint64_t to,
                                       char name[64], struct lineage_error *err)
 {
-    struct buf bytes = {0};
-    enum lineage_status status = file_read(&file->log, from, (size_t)(to - from), &bytes, err);
-    if (status == LINEAGE_OK && (to > state->size || bytes.length != to - from))
-        status = store_fail(err, LINEAGE_EIO, "%s changed while its lock was held", file->log.name);
-    if (status == LINEAGE_OK)
-        status = torn_save(file->dir_fd, file->log.place, bytes.data, bytes.length, name, err);
-    buf_release(&bytes);
-    return status;
+    SCOPED_BUF bytes = {0};
+    TRY(file_read(&file->log, from, (size_t)(to - from), &bytes, err));
+    if (to > state->size || bytes.length != to - from)
+        return store_fail(err, LINEAGE_EIO, "%s changed while its lock was held", file->log.name);
+    return torn_save(file->dir_fd, file->log.place, bytes.data, bytes.length, name, err);
 }
 
 /* Truncates the log without a sync. If a crash brings the torn record back, its copy is still there, and the next
@@ -547,14 +542,11 @@ static enum lineage_status forget_staged(struct log_file *file, bool sync, struc
 static enum lineage_status stage(struct log_file *file, uint64_t size, const char *bytes, size_t length, bool sync,
                                  struct lineage_error *err)
 {
-    struct buf staged = {0};
+    SCOPED_BUF staged = {0};
     buf_printf(&staged, "%020llu\n", (unsigned long long)size);
     buf_add(&staged, bytes, length);
-    enum lineage_status status = staged.failed
-                                     ? store_no_memory(err)
-                                     : fs_replace_alone(file->dir_fd, PLACE_IMPORT, staged.data, staged.length, sync, err);
-    buf_release(&staged);
-    return status;
+    return staged.failed ? store_no_memory(err)
+                         : fs_replace_alone(file->dir_fd, PLACE_IMPORT, staged.data, staged.length, sync, err);
 }
 
 /* The order of steps makes the append all or nothing. The staged file is complete before the first byte goes into the
@@ -596,12 +588,11 @@ static bool has_open_quote(const char *bytes, size_t n)
 static enum lineage_status find_line_end(struct log_file *file, const struct log_state *state, uint64_t at, uint64_t *end,
                                          struct lineage_error *err)
 {
-    struct buf line = {0};
+    SCOPED_BUF line = {0};
     enum lineage_status status = file_read(&file->log, at, (size_t)(state->size - at), &line, err);
     const char *found = status == LINEAGE_OK && line.length ? memchr(line.data, '\n', line.length) : NULL;
     if (found)
         *end = at + (uint64_t)(found - line.data) + 1;
-    buf_release(&line);
     return status;
 }
 
@@ -632,7 +623,7 @@ static enum lineage_status take_back(struct log_file *file, struct log_state *st
 static enum lineage_status judge_staged(struct log_file *file, struct log_state *state, const struct buf *staged,
                                         struct lineage_error *err)
 {
-    struct buf there = {0};
+    SCOPED_BUF there = {0};
     enum lineage_status status = LINEAGE_OK;
     const char *bytes = staged->data + STAGED_HEAD;
     uint64_t from = strtoull(staged->data, NULL, 10);
@@ -640,7 +631,6 @@ static enum lineage_status judge_staged(struct log_file *file, struct log_state 
     if (state->size > from)
         status = file_read(&file->log, from, length, &there, err);
     size_t n = common_length(&there, bytes, length);
-    buf_release(&there);
     state->cut_off = status == LINEAGE_OK && n < length;
     if (state->cut_off)
         status = note_undone(file, err);

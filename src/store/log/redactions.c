@@ -127,7 +127,7 @@ enum lineage_status redactions_add(int dir_fd, const char *lines, size_t length,
 {
     struct stat st;
     char last = '\n';
-    int fd = fs_open(dir_fd, PLACE_REDACTED, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
+    SCOPED_FD fd = fs_open(dir_fd, PLACE_REDACTED, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
     bool ok = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode);
     if (ok && st.st_size > 0)
         ok = fs_read_at(fd, &last, 1, (uint64_t)st.st_size - 1) == 1;
@@ -138,17 +138,14 @@ enum lineage_status redactions_add(int dir_fd, const char *lines, size_t length,
             ok = fs_truncate(fd, (uint64_t)size) == 0;
     }
     ok = ok && fs_write_all(fd, lines, length) == 0 && fs_sync(fd) == 0 && fs_sync_dir(dir_fd) == 0;
-    enum lineage_status status = ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot write " PLACE_REDACTED);
-    fs_close(fd);
-    return status;
+    return ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot write " PLACE_REDACTED);
 }
 
 bool redactions_have_code(int dir_fd, const char *name, const char *digest)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     char line[200];
     snprintf(line, sizeof line, "code %.64s %.64s\n", name, digest);
     bool found = read_text(&text, dir_fd, NULL) == LINEAGE_OK && text.data && strstr(text.data, line);
-    buf_release(&text);
     return found;
 }

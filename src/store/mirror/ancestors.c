@@ -247,8 +247,7 @@ static enum lineage_status compute(const struct places *places, struct place *pl
     struct place parent = {0};
     enum lineage_status status = place->parent ? look(&parent, places, place->parent, err) : LINEAGE_OK;
     place->state = COMPUTED;
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (place->parent && parent.kind == ANCESTORS_CYCLE) {
         place->kind = ANCESTORS_CYCLE;
         return LINEAGE_OK;
@@ -407,17 +406,11 @@ static void release(struct places *places)
 
 enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved, struct lineage_error *err)
 {
-    struct places places = {.mirror = mirror};
+    RELEASED_BY(release) struct places places = {.mirror = mirror};
     struct extent extent;
-    enum lineage_status status = look_at_extent(&extent, mirror, err);
-    if (status == LINEAGE_OK) {
-        places.no_parents = extent.no_parents;
-        status = choose(&places, &extent, moved, err);
-    }
-    if (status == LINEAGE_OK)
-        status = compute_all(&places, err);
-    if (status == LINEAGE_OK)
-        status = write_all(&places, err);
-    release(&places);
-    return status;
+    TRY(look_at_extent(&extent, mirror, err));
+    places.no_parents = extent.no_parents;
+    TRY(choose(&places, &extent, moved, err));
+    TRY(compute_all(&places, err));
+    return write_all(&places, err);
 }

@@ -215,10 +215,8 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
     if (!becomes_settled(mirror))
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here", mirror->place.path.data);
     mirror->frozen = true;
-    struct buf first = {0}; /* a user who may not read the log must not learn its contents */
-    enum lineage_status status = log_read(mirror->store->log, 0, 1, &first, err);
-    buf_release(&first);
-    return status;
+    SCOPED_BUF first = {0}; /* a user who may not read the log must not learn its contents */
+    return log_read(mirror->store->log, 0, 1, &first, err);
 }
 
 /* Most commands find a mirror that is up to date, or whose last rows they read from the log (mirror_meet), and only read. They read it without locks, so that they leave no files of
@@ -321,14 +319,12 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
 {
     char boot[FS_BOOT];
     be_defensive(mirror->db);
-    enum lineage_status status = param_function_register(mirror, err);
-    if (status == LINEAGE_OK)
-        status = choose_by_size(mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_exec(mirror, "PRAGMA cache_size = -8192", err);
-    if (status == LINEAGE_OK && !mirror->frozen) /* in write-ahead mode NORMAL loses commits in a crash, but mixes none */
-        status = mirror_exec(mirror, fs_boot(boot) ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err);
-    return status == LINEAGE_OK ? make_or_check(mirror, err) : status;
+    TRY(param_function_register(mirror, err));
+    TRY(choose_by_size(mirror, err));
+    TRY(mirror_exec(mirror, "PRAGMA cache_size = -8192", err));
+    if (!mirror->frozen) /* in write-ahead mode NORMAL loses commits in a crash, but mixes none */
+        TRY(mirror_exec(mirror, fs_boot(boot) ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = NORMAL", err));
+    return make_or_check(mirror, err);
 }
 
 /* SQLite opens the files beside lineage.db by their names at the first read. If lineage.db was replaced before that, they
@@ -461,7 +457,7 @@ static enum lineage_status exec_generated(struct mirror *mirror, const char *gen
 {
     sqlite3_stmt *stmt = NULL;
     enum lineage_status status = LINEAGE_OK;
-    struct buf sql = {0};
+    SCOPED_BUF sql = {0};
     if (sqlite3_prepare_v2(mirror->db, generator, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
         status = mirror_fail(mirror, "cannot list what is there", err);
     else if (sqlite3_column_text(stmt, 0))
@@ -469,7 +465,6 @@ static enum lineage_status exec_generated(struct mirror *mirror, const char *gen
     sqlite3_finalize(stmt);
     if (status == LINEAGE_OK && sql.length)
         status = mirror_exec(mirror, sql.data, err);
-    buf_release(&sql);
     return status;
 }
 

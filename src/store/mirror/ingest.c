@@ -137,8 +137,7 @@ static enum lineage_status parse_record(struct row_parser *parser, struct row_ba
     if (parsed->is_header)
         return LINEAGE_OK;
     enum lineage_status status = tsv_parse(parser->reader, &parsed->record, &cells, &n, &batch->err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     parsed->is_row = row_read(&parsed->trial, parser->layout, cells, n, &batch->arena, &parsed->fault, reason, &status);
     if (status == LINEAGE_OK && parsed->fault != ROW_SOUND)
         status = keep_fault(batch, parsed, reason, cells, n, parser->layout->column[0]);
@@ -231,9 +230,9 @@ static bool is_permanent(const struct lineage_error *why)
 static enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial,
                                                    struct lineage_error *err)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct lineage_error why = {0};
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     enum lineage_status status = telemetry_read(mirror->store->dir_fd, trial->exp_id, &text, &why);
     if (status == LINEAGE_OK)
         status = json_text_parse(&root, "telemetry", LINEAGE_EINVAL, text.data, text.length, 0, &why);
@@ -241,8 +240,6 @@ static enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const 
         status = insert_steps(mirror, trial, json_object_get(root, "steps"), err);
     else
         status = is_permanent(&why) ? LINEAGE_OK : store_give(err, &why);
-    json_decref(root);
-    buf_release(&text);
     return status;
 }
 
@@ -544,6 +541,16 @@ static enum lineage_status finish(struct ingest *in, struct lineage_error *err)
     return ancestors_update(in->mirror, &in->moved, err);
 }
 
+static void release(struct ingest *in)
+{
+    void_rows_release(&in->voids);
+    free(in->moved.items);
+    param_batch_free(in->params);
+    row_parser_free(in->parser); /* freed before the batches, one of which it may be reading */
+    row_batch_release(&in->batches[0]);
+    row_batch_release(&in->batches[1]);
+}
+
 /*
  * meta is saved in the caller's transaction, together with the rows. If there are more new rows than old ones, dropping
  * the indexes and creating them again costs less than inserting into them. This happens inside the transaction, so no
@@ -554,8 +561,8 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
 {
     struct mirror_meta *meta = &mirror->meta;
     const uint64_t there = meta->at.watermark, coming = log->size - there;
+    RELEASED_BY(release)
     struct ingest in = {.mirror = mirror, .size = log->size, .first = meta->at.rows + 1, .much = coming > MUCH};
-    enum lineage_status status = LINEAGE_OK;
     struct stat st;
     in.in_bulk = there == 0 || (in.much && coming > there);
     /* The directory is checked once, because a load of a million rows would otherwise try to open a million missing
@@ -563,27 +570,16 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state 
     in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
     in.params = param_batch_new();
     if (!in.params)
-        status = store_no_memory(err);
-    if (status == LINEAGE_OK && in.in_bulk)
-        status = mirror_drop_indexes(mirror, err);
-    if (status == LINEAGE_OK)
-        status = ingest_bytes(&in, err);
-    if (status == LINEAGE_OK)
-        status = finish(&in, err);
-    if (status == LINEAGE_OK)
-        status = find_twice(&in, err);
+        return store_no_memory(err);
+    if (in.in_bulk)
+        TRY(mirror_drop_indexes(mirror, err));
+    TRY(ingest_bytes(&in, err));
+    TRY(finish(&in, err));
+    TRY(find_twice(&in, err));
     meta->at.log = *log;
     if (!meta->provisional) {
         meta->next_id = meta->at.next_id;
         meta->id_width = meta->at.id_width;
     }
-    if (status == LINEAGE_OK)
-        status = mirror_save_meta(mirror, err);
-    void_rows_release(&in.voids);
-    free(in.moved.items);
-    param_batch_free(in.params);
-    row_parser_free(in.parser); /* freed before the batches, one of which it may be reading */
-    row_batch_release(&in.batches[0]);
-    row_batch_release(&in.batches[1]);
-    return status;
+    return mirror_save_meta(mirror, err);
 }

@@ -117,8 +117,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, bool *same, struct l
         mirror_forget_header(mirror);
         return LINEAGE_OK;
     }
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     size_t length = (size_t)sqlite3_column_bytes(stmt, 1);
     *same = strcmp(mirror_text(stmt, 0), read_by(wanted, mirror->store)) == 0;
     read_meta(mirror, stmt);
@@ -154,8 +153,7 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
                               meta->at.twice};
     enum lineage_status status =
         mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     sqlite3_bind_text(stmt, 1, read_by(made_for, mirror->store), -1, SQLITE_STATIC);
     sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "", (int)mirror->header.length, SQLITE_STATIC);
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
@@ -232,8 +230,7 @@ static enum lineage_status check_header(struct mirror *mirror, struct window *wi
     do {
         *end += blank;
         enum lineage_status status = look(window, *end, 4096, &bytes, &n, err);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(status);
         for (blank = 0; blank < n && (bytes[blank] == '\n' || bytes[blank] == '\r'); blank++)
             ;
     } while (n && blank == n);

@@ -163,7 +163,7 @@ static enum lineage_status replace(struct mirror *mirror, struct lineage_error *
 
 static enum lineage_status use_private(struct mirror *mirror, bool tell, struct lineage_error *err)
 {
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     buf_printf(&path, "%s" PRIVATE, mirror->place.records.data);
     enum lineage_status status = path.failed ? store_no_memory(err) : state_dir_make_parents(path.data, err);
     bool made = status == LINEAGE_OK && fs_mkdir_new(AT_FDCWD, path.data, 0700) == 0;
@@ -178,16 +178,14 @@ static enum lineage_status use_private(struct mirror *mirror, bool tell, struct 
                      mirror->store->dir, path.data);
     if (status == LINEAGE_OK)
         status = set_place(mirror, fd, path.data, true, err);
-    buf_release(&path);
     return as_db_failure(status, err);
 }
 
 /* A file that another process has just made is recorded a moment later, and the lock is kept until then. */
 static bool is_recorded_by_now(const struct mirror *mirror, enum own *own)
 {
-    int lock = own_record_lock(mirror->place.records.data);
+    SCOPED_FD lock = own_record_lock(mirror->place.records.data);
     bool recorded = is_recorded(mirror, own);
-    fs_close(lock);
     return recorded;
 }
 
@@ -269,11 +267,10 @@ enum lineage_status mirror_place_renew(struct mirror *mirror, struct lineage_err
 
 static void remove_private(const struct mirror *mirror)
 {
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     buf_printf(&path, "%s" PRIVATE, mirror->place.records.data);
     if (!path.failed)
         fs_remove_tree(AT_FDCWD, path.data);
-    buf_release(&path);
 }
 
 enum lineage_status mirror_place_take_over(struct mirror *mirror, struct lineage_error *err)

@@ -144,8 +144,7 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
 static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (anew)
         status = mirror_start_anew(mirror, err);
     if (status == LINEAGE_OK)
@@ -185,8 +184,7 @@ static enum lineage_status sync_once(struct mirror *mirror, struct lineage_error
 {
     struct log_state log;
     enum lineage_status status = mirror_recover(mirror, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     allow_cancelling(mirror, false);
     status = log_look(mirror->store->log, &log, err);
     if (status == LINEAGE_OK && !mirror->loaded) {

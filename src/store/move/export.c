@@ -38,7 +38,7 @@ static enum lineage_status differs(const struct lineage_store *store, struct lin
 static enum lineage_status check_beginning(struct lineage_store *store, const struct log_state *end, const struct buf *bytes,
                                            struct lineage_error *err)
 {
-    struct buf there = {0};
+    SCOPED_BUF there = {0};
     enum lineage_status status = end->size > bytes->length ? differs(store, err) : LINEAGE_OK;
     for (uint64_t at = 0; status == LINEAGE_OK && at < end->size; at += there.length) {
         const size_t wanted = end->size - at < PIECE ? (size_t)(end->size - at) : PIECE;
@@ -47,7 +47,6 @@ static enum lineage_status check_beginning(struct lineage_store *store, const st
         if (status == LINEAGE_OK && (there.length < wanted || memcmp(there.data, bytes->data + at, wanted) != 0))
             status = differs(store, err);
     }
-    buf_release(&there);
     return status;
 }
 
@@ -73,7 +72,7 @@ static enum lineage_status add_rest(struct lineage_store *store, const struct bu
 enum lineage_status lineage_import_exact(struct lineage_store *store, const char *path, uint64_t *n_bytes,
                                          struct lineage_error *err)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     *n_bytes = 0;
     enum lineage_status status = store_check_owner(store, err);
     if (status == LINEAGE_OK)
@@ -84,7 +83,6 @@ enum lineage_status lineage_import_exact(struct lineage_store *store, const char
         status = add_rest(store, &bytes, n_bytes, err);
     if (status == LINEAGE_OK)
         mirror_follow(store->mirror);
-    buf_release(&bytes);
     return status;
 }
 
@@ -93,7 +91,7 @@ enum lineage_status lineage_import_exact(struct lineage_store *store, const char
 enum lineage_status lineage_export(struct lineage_store *store, lineage_export_fn *give, void *context, struct lineage_error *err)
 {
     struct log_state state;
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     enum lineage_status status = log_look(store->log, &state, err);
     for (uint64_t at = 0; status == LINEAGE_OK && at < state.size; at += bytes.length) {
         const size_t wanted = state.size - at < PIECE ? (size_t)(state.size - at) : PIECE;
@@ -104,7 +102,6 @@ enum lineage_status lineage_export(struct lineage_store *store, lineage_export_f
         else if (status == LINEAGE_OK && !give(context, bytes.data, bytes.length))
             status = store_fail(err, LINEAGE_ECANCELLED, "the export was ended");
     }
-    buf_release(&bytes);
     return status;
 }
 
@@ -146,15 +143,13 @@ static enum lineage_status into_device(struct lineage_store *store, const char *
 /* Makes the new name durable before the command reports success. */
 static enum lineage_status sync_parent(const char *path, struct lineage_error *err)
 {
-    struct buf parent = {0};
+    SCOPED_BUF parent = {0};
     const char *slash = strrchr(path, '/');
     buf_add(&parent, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
-    int fd = parent.failed ? -1 : fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
+    SCOPED_FD fd = parent.failed ? -1 : fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
     bool synced = fd >= 0 && fs_sync_dir(fd) == 0;
     if (!synced)
         store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", path);
-    fs_close(fd);
-    buf_release(&parent);
     return synced ? LINEAGE_OK : LINEAGE_EIO;
 }
 
@@ -201,10 +196,9 @@ enum lineage_status lineage_export_file(struct lineage_store *store, const char 
     if (!S_ISREG(there.st_mode))
         return into_device(store, path, err);
     enum lineage_status status = check_apart(store, &there, path, err);
-    char *target = status == LINEAGE_OK ? realpath(path, NULL) : NULL;
+    SCOPED_FREE char *target = status == LINEAGE_OK ? realpath(path, NULL) : NULL;
     if (status == LINEAGE_OK)
         status = target ? into_file(store, target, there.st_mode & 0777, err)
                         : store_fail_errno(err, LINEAGE_EIO, "cannot find %s", path);
-    free(target);
     return status;
 }

@@ -95,7 +95,7 @@ static void make_request(struct log *log)
  * too. */
 static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *result, struct lineage_error *err)
 {
-    struct buf sql = {0};
+    SCOPED_BUF sql = {0};
     bool was_connected = pg_is_connected(p->pg);
     buf_printf(&sql,
                "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT " POSTGRES_HEAD
@@ -110,7 +110,6 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
     if (status == LINEAGE_EAWAY && was_connected && !pg_is_connected(p->pg))
         status = pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
     pg_tell_waiting(p->pg, NULL, NULL);
-    buf_release(&sql);
     if (status != LINEAGE_OK)
         postgres_end(p, "ROLLBACK");
     return postgres_explain(p, status, err);
@@ -144,7 +143,7 @@ static enum lineage_status give_up_found(struct log_postgres *p, const struct lo
 enum lineage_status postgres_claim(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     make_request(log);
     log->found = log->lost = false;
     log->appending = true;
@@ -168,22 +167,18 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
     } else if (pg_rows(&result)) {
         postgres_end(p, "ROLLBACK");
     }
-    pg_clear(&result);
     return log->found ? give_up_found(p, state, err) : status;
 }
 
 enum lineage_status postgres_skip_ids(struct log *log, uint64_t given, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
-    enum lineage_status status = postgres_find_store(p, err);
-    if (status == LINEAGE_OK && !log->read_only && given <= INT64_MAX)
-        status = postgres_ask(p, &result, err, "SELECT next_id, id_width FROM lineage.skip_ids(%lld, %llu)", (long long)p->store,
-                              (unsigned long long)given);
-    if (status == LINEAGE_OK && pg_rows(&result))
-        status = postgres_take_ids(p, &result, 0, err);
-    pg_clear(&result);
-    return status;
+    SCOPED_RESULT result = {0};
+    TRY(postgres_find_store(p, err));
+    if (!log->read_only && given <= INT64_MAX)
+        TRY(postgres_ask(p, &result, err, "SELECT next_id, id_width FROM lineage.skip_ids(%lld, %llu)", (long long)p->store,
+                         (unsigned long long)given));
+    return pg_rows(&result) ? postgres_take_ids(p, &result, 0, err) : LINEAGE_OK;
 }
 
 /* Does not ask the server: the append names the record that it follows, and is refused if other writers were faster. */
@@ -394,18 +389,18 @@ static size_t count_records(const struct buf *bytes)
 enum lineage_status postgres_acknowledge_found(struct log *log, const struct log_state *state, struct lineage_error *err)
 {
     struct log_ack ack = {.identity = {state->identity[0], state->identity[1]}};
-    struct buf bytes = {0};
-    enum lineage_status status = log->acknowledged ? postgres_find(log, &bytes, err) : LINEAGE_OK;
-    if (status == LINEAGE_OK && bytes.length)
-        status = postgres_locate(log, log->request, count_records(&bytes), &ack.seq, ack.digest, err);
-    if (status == LINEAGE_OK && bytes.length) {
+    SCOPED_BUF bytes = {0};
+    if (log->acknowledged)
+        TRY(postgres_find(log, &bytes, err));
+    if (bytes.length)
+        TRY(postgres_locate(log, log->request, count_records(&bytes), &ack.seq, ack.digest, err));
+    if (bytes.length) {
         memcpy(ack.request, log->request, sizeof ack.request);
         ack.bytes = bytes.data;
         ack.length = bytes.length;
         log->acknowledged(log->context, &ack);
     }
-    buf_release(&bytes);
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status postgres_append(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
@@ -464,13 +459,12 @@ enum { NEXT_ID = HEAD_OPEN_ENDS + 1 }; /* the column after the columns of a head
 static void take_next(struct log_postgres *p, struct log_state *state, const struct pg_result *result, const char *rest,
                       size_t length, char id[LOG_ID_MAX])
 {
-    struct buf record = {0};
+    SCOPED_BUF record = {0};
     snprintf(id, LOG_ID_MAX, "%s", pg_text(result, 0, NEXT_ID, NULL));
     buf_puts(&record, id);
     buf_add(&record, rest, length);
     if (!record.failed)
         acknowledge(&p->log, state, result, record.data, record.length);
-    buf_release(&record);
     if ((uint64_t)pg_int(result, 0, HEAD_SEQ) == state->records + 1)
         (void)postgres_take_state(p, state, result, NULL);
 }

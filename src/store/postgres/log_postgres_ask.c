@@ -184,24 +184,18 @@ void postgres_take_identity(struct log_state *state, const char *uuid)
 enum lineage_status postgres_look(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     *state = (struct log_state){0};
     (void)postgres_flush_seconds(p); /* an append begins: what was late before is tried again */
-    enum lineage_status status = postgres_find_store(p, err);
-    if (status == LINEAGE_OK)
-        status = postgres_ask_flushed(
-            p, &result, err, "SELECT " POSTGRES_HEAD ", s.uuid, s.next_id, s.id_width%s FROM lineage.store s WHERE s.id = %lld",
-            p->claim == CLAIMED ? "" : ", lineage.flush()", (long long)p->store);
-    if (status == LINEAGE_OK && !pg_rows(&result))
-        status = store_fail(err, LINEAGE_EREFUSED, "%s: the store is gone", p->name.shown);
-    if (status == LINEAGE_OK) {
-        postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
-        status = postgres_take_ids(p, &result, HEAD_NEXT_ID, err);
-        if (status == LINEAGE_OK)
-            status = postgres_take_state(p, state, &result, err);
-    }
-    pg_clear(&result);
-    return status;
+    TRY(postgres_find_store(p, err));
+    TRY(postgres_ask_flushed(p, &result, err,
+                             "SELECT " POSTGRES_HEAD ", s.uuid, s.next_id, s.id_width%s FROM lineage.store s WHERE s.id = %lld",
+                             p->claim == CLAIMED ? "" : ", lineage.flush()", (long long)p->store));
+    if (!pg_rows(&result))
+        return store_fail(err, LINEAGE_EREFUSED, "%s: the store is gone", p->name.shown);
+    postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
+    TRY(postgres_take_ids(p, &result, HEAD_NEXT_ID, err));
+    return postgres_take_state(p, state, &result, err);
 }
 
 /* Compares the digest of the record that ended at the earlier position. If the log ever had an open end, no record may
@@ -209,7 +203,7 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
 enum lineage_status postgres_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     enum lineage_status status = postgres_find_store(p, err);
     *was = true;
     if (status == LINEAGE_OK && before->size)
@@ -223,6 +217,5 @@ enum lineage_status postgres_was(struct log *log, const struct log_state *before
         const bool torn = pg_int(&result, 0, 2) > 0, ended = (uint64_t)pg_int(&result, 0, 0) == before->size;
         *was = torn || (ended && (uint64_t)before->revision == number_of(&digest));
     }
-    pg_clear(&result);
     return status;
 }

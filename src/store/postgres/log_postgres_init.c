@@ -23,20 +23,19 @@ enum lineage_status postgres_check_version(struct log_postgres *p, int64_t versi
 enum lineage_status log_postgres_settings(struct log *log, struct buf *out, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     enum lineage_status status = postgres_find_store(p, err);
     if (status == LINEAGE_OK)
         status = postgres_ask(p, &result, err, "SELECT settings FROM lineage.store WHERE id = %lld", (long long)p->store);
     if (status == LINEAGE_OK && pg_rows(&result))
         buf_puts(out, pg_text(&result, 0, 0, NULL));
-    pg_clear(&result);
     return status == LINEAGE_OK && out->failed ? store_no_memory(err) : status;
 }
 
 enum lineage_status log_postgres_set_settings(struct log *log, const char *before, const char *after, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     char store[32];
     const char *const params[] = {store, before, after};
     enum lineage_status status = postgres_find_store(p, err);
@@ -45,7 +44,6 @@ enum lineage_status log_postgres_set_settings(struct log *log, const char *befor
         status = pg_run(p->pg, &result, PG_PATIENCE, "SELECT lineage.set_settings($1, $2, $3)", 3, params, err);
     if (status == LINEAGE_OK && strcmp(pg_text(&result, 0, 0, NULL), "t") != 0)
         status = store_fail(err, LINEAGE_EEXIST, "%s: its settings have just been changed by somebody else", p->name.shown);
-    pg_clear(&result);
     return status;
 }
 
@@ -69,7 +67,7 @@ static enum lineage_status read_version(struct pg *pg, int *version, struct line
 static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
 {
     int version = 0;
-    struct buf sql = {0};
+    SCOPED_BUF sql = {0};
     enum lineage_status status = pg_query(pg, NULL, PG_PATIENCE, "BEGIN; SELECT pg_advisory_xact_lock(hashtext('lineage'))", err);
     if (status == LINEAGE_OK)
         status = read_version(pg, &version, err);
@@ -85,14 +83,13 @@ static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
         status = pg_query(pg, NULL, PG_PATIENCE, "COMMIT", err);
     else if (pg_is_connected(pg))
         pg_query(pg, NULL, PG_PATIENCE, "ROLLBACK", NULL);
-    buf_release(&sql);
     return status;
 }
 
 /* A user who does not own the schema can neither upgrade it nor create a store in it, but may see what exists. */
 static enum lineage_status make_schema(struct pg *pg, struct lineage_error *err)
 {
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     int version = 0;
     bool owner = true;
     enum lineage_status status = read_version(pg, &version, err);
@@ -101,7 +98,6 @@ static enum lineage_status make_schema(struct pg *pg, struct lineage_error *err)
                           "SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = 'lineage'", err);
     if (status == LINEAGE_OK && version)
         owner = strcmp(pg_text(&result, 0, 0, NULL), "t") == 0;
-    pg_clear(&result);
     return status == LINEAGE_OK && owner ? migrate(pg, err) : status;
 }
 

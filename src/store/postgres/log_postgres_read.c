@@ -195,7 +195,7 @@ static enum lineage_status read_piece(struct log_postgres *p, uint64_t from, uin
 enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length, struct buf *out, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct buf record = {0};
+    SCOPED_BUF record = {0};
     uint64_t to = from > INT64_MAX - length ? INT64_MAX : from + length;
     if (p->claim == CLAIMED && p->has_newer && from >= p->newer_from && to <= p->size) {
         buf_add(out, p->newer.data + (from - p->newer_from), length);
@@ -214,15 +214,14 @@ enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length,
                                 out->length - before, (unsigned long long)from);
         from = end;
     }
-    buf_release(&record);
     return status;
 }
 
 enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
-    struct buf sql = {0};
+    SCOPED_RESULT result = {0};
+    SCOPED_BUF sql = {0};
     buf_puts(&sql, "SELECT r.bytes FROM lineage.record f JOIN lineage.record r ON r.store = "
                    "f.store AND r.request = f.request"
                    " AND r.seq >= f.seq WHERE f.part = 0 AND f.request = ");
@@ -236,8 +235,6 @@ enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lin
     }
     if (status == LINEAGE_OK && bytes->failed)
         status = store_no_memory(err);
-    pg_clear(&result);
-    buf_release(&sql);
     return status;
 }
 
@@ -247,44 +244,40 @@ enum lineage_status postgres_confirm(struct log *log, int64_t seq, const char *d
                                      struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     enum lineage_status status = postgres_find_store(p, err);
     *there = *witnessed = false;
     if (status != LINEAGE_OK || strspn(digest, "0123456789abcdef") != LOG_DIGEST_TEXT - 1 || digest[LOG_DIGEST_TEXT - 1])
         return status;
-    status = postgres_ask_flushed(p, &result, err,
-                                  "SELECT digest = '\\x%s'::bytea, lineage.is_copied(), lineage.flush()"
-                                  " FROM lineage.record WHERE store = %lld AND seq = %lld",
-                                  digest, (long long)p->store, (long long)seq);
-    if (status == LINEAGE_OK && pg_rows(&result)) {
+    TRY(postgres_ask_flushed(p, &result, err,
+                             "SELECT digest = '\\x%s'::bytea, lineage.is_copied(), lineage.flush()"
+                             " FROM lineage.record WHERE store = %lld AND seq = %lld",
+                             digest, (long long)p->store, (long long)seq));
+    if (pg_rows(&result)) {
         *there = pg_text(&result, 0, 0, NULL)[0] == 't';
         *witnessed = *there && pg_text(&result, 0, 1, NULL)[0] == 't';
     }
-    pg_clear(&result);
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status postgres_locate(struct log *log, const unsigned char request[16], size_t n, int64_t *seq,
                                     char digest[LOG_DIGEST_TEXT], struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    struct pg_result result = {0};
-    struct buf number = {0};
+    SCOPED_RESULT result = {0};
+    SCOPED_BUF number = {0};
     *seq = 0;
     *digest = '\0';
     buf_add_hex(&number, request, sizeof log->request);
-    enum lineage_status status = number.failed ? store_no_memory(err) : postgres_find_store(p, err);
-    if (status == LINEAGE_OK)
-        status = postgres_ask(p, &result, err,
-                              "SELECT r.seq, r.digest FROM lineage.record f JOIN lineage.record r ON r.store = f.store"
-                              " AND r.seq = f.seq + %zu AND r.request = f.request"
-                              " WHERE f.part = 0 AND f.request = '%s'::uuid AND f.store = %lld",
-                              n ? n - 1 : 0, number.data, (long long)p->store);
-    if (status == LINEAGE_OK && pg_rows(&result)) {
+    TRY(number.failed ? store_no_memory(err) : postgres_find_store(p, err));
+    TRY(postgres_ask(p, &result, err,
+                     "SELECT r.seq, r.digest FROM lineage.record f JOIN lineage.record r ON r.store = f.store"
+                     " AND r.seq = f.seq + %zu AND r.request = f.request"
+                     " WHERE f.part = 0 AND f.request = '%s'::uuid AND f.store = %lld",
+                     n ? n - 1 : 0, number.data, (long long)p->store));
+    if (pg_rows(&result)) {
         *seq = pg_int(&result, 0, 0);
         snprintf(digest, LOG_DIGEST_TEXT, "%s", pg_digits(&result, 0, 1));
     }
-    pg_clear(&result);
-    buf_release(&number);
-    return status;
+    return LINEAGE_OK;
 }

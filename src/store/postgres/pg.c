@@ -273,8 +273,7 @@ static enum lineage_status send(struct pg *pg, struct pg_result *out, double sec
     enum lineage_status status = pg_connect(pg, NULL, err);
     if (out)
         *out = (struct pg_result){0};
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     pg->sqlstate[0] = '\0';
     if (n < 0 ? pg->pq.sendQuery(pg->connection, sql)
               : pg->pq.sendQueryParams(pg->connection, sql, n, NULL, params, NULL, NULL, 0))

@@ -68,9 +68,7 @@ static enum lineage_status take_keywords(struct server_name *name, const char *q
         if (is_keyword(query, length, "password") || is_keyword(query, length, "sslpassword"))
             return no_password(err);
         if (is_keyword(query, length, "store")) {
-            enum lineage_status status = take_store(name, query + 6, length - 6, err);
-            if (status != LINEAGE_OK)
-                return status;
+            TRY(take_store(name, query + 6, length - 6, err));
         } else if (length) {
             buf_put(uri, between);
             buf_add(uri, query, length);
@@ -158,21 +156,20 @@ static void server_name_settings(struct buf *out, const char *text)
 static enum lineage_status find_dir(struct buf *path, const char *text, struct lineage_error *err)
 {
     struct server_name name;
-    struct buf what = {0};
+    SCOPED_BUF what = {0};
     TRY(server_name_parse(&name, text, err));
     unsigned long long digest = XXH3_64bits(behind_scheme(text), strlen(behind_scheme(text)));
     buf_printf(&what, "the mirror of %s is to be", text);
     enum lineage_status status = what.failed ? store_no_memory(err) : state_dir_path(path, what.data, err);
     if (status == LINEAGE_OK)
         buf_printf(path, "/%s-%016llx", name.store, digest);
-    buf_release(&what);
     server_name_release(&name);
     return status == LINEAGE_OK && path->failed ? store_no_memory(err) : status;
 }
 
 static enum lineage_status write_settings(const char *dir, const char *text, struct lineage_error *err)
 {
-    struct buf settings = {0};
+    SCOPED_BUF settings = {0};
     struct stat st;
     enum lineage_status status = LINEAGE_OK;
     int fd = fs_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
@@ -184,7 +181,6 @@ static enum lineage_status write_settings(const char *dir, const char *text, str
         if (status == LINEAGE_OK)
             status = trust_record_write(fd, dir, text, err);
     }
-    buf_release(&settings);
     fs_close(fd);
     return status;
 }

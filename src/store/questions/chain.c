@@ -266,8 +266,7 @@ static enum lineage_status walk_up(struct found_chain *found, int64_t seq, size_
         status = store_no_memory(err);
     while (status == LINEAGE_OK && seq)
         status = climb(found, &seq, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     found->total = found->first = found->n;
     if (first >= found->total || last >= found->total - first)
         return LINEAGE_OK;
@@ -324,7 +323,7 @@ static enum lineage_status load_links(const struct found_chain *found, struct li
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
                                     struct lineage_error *err)
 {
-    struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
+    RELEASED_BY(release) struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
     int64_t seq;
     *descends = false;
     enum lineage_status status = mirror_find(mirror, from, &seq, err);
@@ -338,7 +337,6 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
         *descends = strcmp(found.end_id, ancestor) == 0 ||
                     (strncmp(found.end_id, "exp_", 4) == 0 && strcmp(found.end_id + 4, ancestor) == 0) ||
                     (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, found.end_id) == 0);
-    release(&found);
     return status;
 }
 
@@ -346,7 +344,7 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
 enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last, struct lineage_chain *chain,
                                  struct lineage_error *err)
 {
-    struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
+    RELEASED_BY(release) struct found_chain found = {.mirror = mirror, .rule = MIRROR_CHAIN_KEPT};
     *chain = (struct lineage_chain){0};
     enum lineage_status status = find_chain(&found, seq, 0, last, err);
     if (status == LINEAGE_OK) {
@@ -368,28 +366,22 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, size_t last
     } else {
         lineage_chain_release(chain);
     }
-    release(&found);
     return status;
 }
 
 enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first, size_t last,
                                       struct mirror_chain_ends *ends, struct arena *arena, struct lineage_error *err)
 {
-    struct found_chain found = {.mirror = mirror, .rule = rule, .by_keeps = rule == MIRROR_CHAIN_KEPT};
-    enum lineage_status status = find_chain(&found, seq, first, last, err);
-    if (status == LINEAGE_OK) {
-        *ends = (struct mirror_chain_ends){
-            .n = found.n, .total = found.total, .first = found.first, .end = found.end, .by_keeps = found.by_keeps};
-        ends->trials = arena_alloc(arena, ends->n, sizeof *ends->trials);
-        ends->passed_over = arena_alloc(arena, ends->n, sizeof *ends->passed_over);
-        ends->end_id = arena_text(arena, found.end_id, strlen(found.end_id));
-        if (!ends->trials || !ends->passed_over || !ends->end_id)
-            status = store_no_memory(err);
-    }
-    if (status == LINEAGE_OK)
-        status = load_links(&found, ends->trials, ends->passed_over, arena, err);
-    release(&found);
-    return status;
+    RELEASED_BY(release) struct found_chain found = {.mirror = mirror, .rule = rule, .by_keeps = rule == MIRROR_CHAIN_KEPT};
+    TRY(find_chain(&found, seq, first, last, err));
+    *ends = (struct mirror_chain_ends){
+        .n = found.n, .total = found.total, .first = found.first, .end = found.end, .by_keeps = found.by_keeps};
+    ends->trials = arena_alloc(arena, ends->n, sizeof *ends->trials);
+    ends->passed_over = arena_alloc(arena, ends->n, sizeof *ends->passed_over);
+    ends->end_id = arena_text(arena, found.end_id, strlen(found.end_id));
+    if (!ends->trials || !ends->passed_over || !ends->end_id)
+        return store_no_memory(err);
+    return load_links(&found, ends->trials, ends->passed_over, arena, err);
 }
 
 enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context, struct lineage_error *err)

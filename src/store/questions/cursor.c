@@ -260,9 +260,7 @@ enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct li
     *trial = (struct lineage_trial){0};
     while (cursor->shown < cursor->rows.n || cursor->next < cursor->found.n) {
         if (cursor->shown == cursor->rows.n) {
-            enum lineage_status status = load_batch(cursor, err);
-            if (status != LINEAGE_OK)
-                return status;
+            TRY(load_batch(cursor, err));
         }
         size_t i = cursor->shown++;
         if (cursor->rows.found[i]) {
@@ -280,9 +278,7 @@ enum lineage_status lineage_cursor_rows(struct lineage_cursor *cursor, struct li
     flat_rows_reset(&cursor->flat);
     while (n == 0 && (cursor->shown < cursor->rows.n || cursor->next < cursor->found.n)) {
         cursor->batch = MIRROR_ROWS;
-        enum lineage_status status = cursor->shown == cursor->rows.n ? load_batch(cursor, err) : LINEAGE_OK;
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(cursor->shown == cursor->rows.n ? load_batch(cursor, err) : LINEAGE_OK);
         for (; cursor->shown < cursor->rows.n; cursor->shown++)
             if (cursor->rows.found[cursor->shown]) {
                 flat_rows_add(&cursor->flat, &cursor->rows.trials[cursor->shown]);

@@ -121,8 +121,7 @@ static enum lineage_status add_span(struct source *source, struct mirror *mirror
     sqlite3_stmt *stmt;
     const char *sql = trials == SOURCE_INFORMATIVE ? informative_sql : values_sql;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     bind_span(stmt, condition, span);
     while (!*many && mirror_next(&status, mirror, stmt, err)) {
         *many = source->n == MAX_WALKS;

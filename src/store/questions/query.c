@@ -455,13 +455,12 @@ static enum lineage_status find_meet(struct builder *b, const struct lineage_que
                                      struct lineage_error *err)
 {
     struct narrow meet = plan->narrow.source ? plan->narrow : (struct narrow){NULL, SIZE_MAX};
-    struct named *names = calloc(query->n_conditions + 1, sizeof *names);
+    SCOPED_FREE struct named *names = calloc(query->n_conditions + 1, sizeof *names);
     enum lineage_status status = names ? LINEAGE_OK : store_no_memory(err);
     for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++)
         status = query_resolve_condition(b->mirror, &query->conditions[i], &names[i], err);
     if (status == LINEAGE_OK)
         status = query_find_meet(&meet, b, query->conditions, names, query->n_conditions, err);
-    free(names);
     if (meet.source)
         plan->narrow = meet;
     return status;
@@ -523,8 +522,7 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
         status = find_lead(b, query, &order->by, &plan->lead, err);
     if (status == LINEAGE_OK && plan->what != WALK)
         status = find_narrow(b, query, plan, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     describe_order(b->mirror, order, &plan->lead);
     if (plan->what == WALK)
         status = add_walk(b, plan, query, err);
@@ -591,7 +589,7 @@ static enum lineage_status walk(struct mirror *mirror, const struct lineage_quer
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
                                  struct lineage_error *err)
 {
-    struct builder b = {.mirror = mirror};
+    RELEASED_BY(builder_release) struct builder b = {.mirror = mirror};
     struct plan plan = {.what = LIST, .lead.limit = query->limit ? FEW : LIMIT_OF_COUNT};
     bool filled = false;
     enum lineage_status status = build(&b, query, &plan, err);
@@ -608,20 +606,18 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
         status = builder_collect(found, &b, err);
     if (status == LINEAGE_OK && plan.unordered)
         mirror_seqs_order(found);
-    builder_release(&b);
     return status;
 }
 
 enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n, struct lineage_error *err)
 {
-    struct builder b = {.mirror = mirror};
+    RELEASED_BY(builder_release) struct builder b = {.mirror = mirror};
     struct plan count = {.what = COUNT, .lead.limit = LIMIT_OF_COUNT};
     buf_puts(&b.sql, "SELECT count(*) FROM (");
     enum lineage_status status = build(&b, query, &count, err);
     buf_puts(&b.sql, ")");
     if (status == LINEAGE_OK)
         status = builder_count(n, &b, err);
-    builder_release(&b);
     return status;
 }
 
@@ -675,9 +671,9 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_c
 enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted, double tolerance,
                                  struct mirror_seqs *found, struct lineage_error *err)
 {
-    struct builder b = {.mirror = mirror};
-    struct lineage_condition *conditions = calloc(n_wanted, sizeof *conditions);
-    struct named *names = calloc(n_wanted, sizeof *names);
+    RELEASED_BY(builder_release) struct builder b = {.mirror = mirror};
+    SCOPED_FREE struct lineage_condition *conditions = calloc(n_wanted, sizeof *conditions);
+    SCOPED_FREE struct named *names = calloc(n_wanted, sizeof *names);
     enum lineage_status status = conditions && names ? LINEAGE_OK : store_no_memory(err);
     for (size_t i = 0; i < n_wanted && status == LINEAGE_OK; i++)
         status = want(&conditions[i], &names[i], mirror, &wanted[i], tolerance, err);
@@ -685,8 +681,5 @@ enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_par
         status = build_tried(&b, conditions, names, n_wanted, err);
     if (status == LINEAGE_OK)
         status = builder_collect(found, &b, err);
-    builder_release(&b);
-    free(conditions);
-    free(names);
     return status;
 }

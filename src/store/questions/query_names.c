@@ -81,7 +81,7 @@ static size_t nearest(const char **found, const char *known, const char *name)
 /* The list costs two index scans, which only happen after a mistake. */
 static enum lineage_status unknown_name(struct mirror *mirror, const char *name, struct lineage_error *err)
 {
-    struct buf known = {0};
+    SCOPED_BUF known = {0};
     const char *near = "";
     const struct config_more *more = mirror_store(mirror)->more;
     const bool is_score = more && more->score && strcmp(more->score, name) == 0;
@@ -92,7 +92,6 @@ static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
                               : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'%s%s%.*s%s; known are%s", name,
                                            is_score ? " (the name of the score, which is the column 'score')" : "",
                                            n ? " (did you mean '" : "", n, near, n ? "'?)" : "", known.data);
-    buf_release(&known);
     return status;
 }
 

@@ -363,8 +363,7 @@ enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineag
             *cell = yes ? MIRROR_TRIED : MIRROR_UNTRIED;
             return LINEAGE_OK;
         }
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(status);
         /* If both are equal, the trial is an abort and the walk goes on after it. Otherwise the first list skips ahead
          * to the second. */
         at = x == y ? x + 1 : y;

@@ -121,8 +121,7 @@ static enum lineage_status ask_runs(void *question, struct lineage_error *err)
     int64_t last = 0;
     if (status == LINEAGE_OK)
         status = mirror_integer(q->store->mirror, &last, err, "SELECT max(seq) FROM trials", "");
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (last > 1000)
         return list_rows(q, err);
     TRY(mirror_prepare(q->store->mirror, &stmt, "SELECT seq FROM trials ORDER BY seq", err));

@@ -413,11 +413,12 @@ static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineag
                                struct lineage_error *err)
 {
     size_t n = (size_t)sqlite3_column_count(stmt), rows = 0;
-    const char **names = calloc(n * 2 + 1, sizeof *names), **texts = names + n;
-    struct value {
+    SCOPED_FREE const char **names = calloc(n * 2 + 1, sizeof *names);
+    const char **texts = names + n;
+    SCOPED_FREE struct value {
         char text[LINEAGE_NUMBER_MAX];
     } *values = calloc(n + 1, sizeof *values);
-    bool *numbers = calloc(n + 1, sizeof *numbers);
+    SCOPED_FREE bool *numbers = calloc(n + 1, sizeof *numbers);
     enum lineage_status status = names && values && numbers ? LINEAGE_OK : store_no_memory(err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
         names[i] = sqlite3_column_name(stmt, (int)i);
@@ -433,9 +434,6 @@ static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineag
     }
     if (status == LINEAGE_OK && !rows)
         row(context, n, names, NULL, numbers);
-    free(names);
-    free(values);
-    free(numbers);
     return status == LINEAGE_OK ? status : say_why_ended(asking, status, err);
 }
 

@@ -358,8 +358,7 @@ static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const
     int64_t rows = 0;
     enum lineage_status status = mirror_integer(mirror, &rows, err, "SELECT ?1 - (SELECT count(*) FROM " VOID_ROWS ")", "i",
                                                 (int64_t)mirror_position(mirror)->rows);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     if (!y)
         status = load_one(s, mirror, x, &n, err);
     else if (x->kind != NAME_SETTING && y->kind != NAME_SETTING)

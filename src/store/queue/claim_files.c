@@ -117,7 +117,7 @@ static void read_claim(const struct queue_files *files, int fd, struct lineage_c
     char text[2 * sizeof *claim];
     ssize_t n = fs_read_at(fd, text, sizeof text, 0);
     const char *end = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
-    json_t *object = end ? json_loadb(text, (size_t)(end - text), JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_auto_t *object = end ? json_loadb(text, (size_t)(end - text), JSON_REJECT_DUPLICATES, NULL) : NULL;
     const char *boot = json_string_value(json_object_get(object, "boot"));
     copy_text(claim->worker, sizeof claim->worker, object, "worker");
     copy_text(claim->night, sizeof claim->night, object, "night");
@@ -126,18 +126,16 @@ static void read_claim(const struct queue_files *files, int fd, struct lineage_c
     const bool this_boot = boot && strcmp(boot, files->boot) == 0;
     claim->left = this_boot ? json_number_value(json_object_get(object, "until")) - clock_now() : 0;
     claim->free = claim->left < 0;
-    json_decref(object);
 }
 
 static enum lineage_status write_claim(const struct queue_files *files, int fd, const struct lineage_claim *claim, double lease,
                                        struct lineage_error *err)
 {
-    json_t *object =
+    json_auto_t *object =
         json_pack("{s:s, s:s, s:I, s:s, s:f, s:s}", "worker", claim->worker, "night", claim->night, "attempt",
                   (json_int_t)claim->attempt, "boot", files->boot, "until", clock_now() + lease, "about", claim->about);
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     size_t length = text ? strlen(text) : 0;
-    json_decref(object);
     if (!text)
         return store_fail(err, LINEAGE_EINVAL,
                           "a claim of the night '%.60s' cannot be written: no memory, or a text that "
@@ -218,7 +216,7 @@ static enum lineage_status files_each(struct lineage_queue *queue, bool (*visit)
                                       void *context, struct lineage_error *err)
 {
     struct queue_files *files = files_of(queue);
-    struct buf names = {0};
+    SCOPED_BUF names = {0};
     struct lineage_claim claim;
     const char *name;
     enum lineage_status status = open_place(files, false, err);
@@ -243,7 +241,6 @@ static enum lineage_status files_each(struct lineage_queue *queue, bool (*visit)
             break;
         status = status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
     }
-    buf_release(&names);
     return status;
 }
 
@@ -335,8 +332,7 @@ static enum lineage_status files_release(struct lineage_queue *queue, struct lin
     char name[64];
     name_of(name, claim->key);
     enum lineage_status status = enter(files, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     bool ours = is_ours(files, claim);
     if (!ours && claim->hold < 0 && claim->free)
         ours = look_at(files, name, &there, err) == LINEAGE_OK && there.free && there.attempt == claim->attempt;

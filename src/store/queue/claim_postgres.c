@@ -70,27 +70,22 @@ static enum lineage_status claim_among(struct lineage_queue *queue, const struct
                                        size_t n, size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
     char store[LOG_POSTGRES_STORE], lease[NUMBER_MAX], at_most[NUMBER_MAX];
-    struct pg_result result = {0};
-    struct buf keys = {0};
+    SCOPED_RESULT result = {0};
+    SCOPED_BUF keys = {0};
     snprintf(lease, sizeof lease, "%.3f", request->lease);
     snprintf(at_most, sizeof at_most, "%zu", request->at_most);
     write_keys(&keys, request->keys + from, n);
-    enum lineage_status status = keys.failed ? store_no_memory(err) : log_postgres_store(queue->store->log, store, err);
+    TRY(keys.failed ? store_no_memory(err) : log_postgres_store(queue->store->log, store, err));
     const char *const params[] = {store, request->night, keys.data, queue->worker, lease, at_most};
-    if (status == LINEAGE_OK)
-        status = ask(queue, &result, PG_PATIENCE,
-                     "SELECT which, of_attempt FROM lineage.claim_trial($1::integer, $2, $3::bigint[], $4,"
-                     " $5::double precision, $6::bigint)",
-                     6, params, err);
-    if (status == LINEAGE_OK && !pg_rows(&result))
-        status = LINEAGE_ENOTFOUND;
-    if (status == LINEAGE_OK) {
-        *which = from + (size_t)pg_int(&result, 0, 0) - 1;
-        take_claim(claim, request, *which, pg_int(&result, 0, 1), queue->worker);
-    }
-    pg_clear(&result);
-    buf_release(&keys);
-    return status;
+    TRY(ask(queue, &result, PG_PATIENCE,
+            "SELECT which, of_attempt FROM lineage.claim_trial($1::integer, $2, $3::bigint[], $4,"
+            " $5::double precision, $6::bigint)",
+            6, params, err));
+    if (!pg_rows(&result))
+        return LINEAGE_ENOTFOUND;
+    *which = from + (size_t)pg_int(&result, 0, 0) - 1;
+    take_claim(claim, request, *which, pg_int(&result, 0, 1), queue->worker);
+    return LINEAGE_OK;
 }
 
 /* Keys that other workers hold are at the beginning of the list, because trials that have rows are not in the list. So
@@ -139,8 +134,7 @@ static enum lineage_status postgres_renew(struct lineage_queue *queue, struct li
     if (status == LINEAGE_OK && strcmp(pg_text(&result, 0, 0, NULL), "t") != 0)
         status = LINEAGE_ENOTFOUND;
     pg_clear(&result);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     memcpy(claim->worker, queue->worker, sizeof claim->worker);
     if (about)
         memcpy(claim->about, about, strlen(about) + 1);
@@ -151,17 +145,14 @@ static enum lineage_status postgres_release(struct lineage_queue *queue, struct 
                                             struct lineage_error *err)
 {
     struct name name;
-    struct pg_result result = {0};
-    enum lineage_status status = name_claim(&name, queue, claim, err);
+    SCOPED_RESULT result = {0};
+    TRY(name_claim(&name, queue, claim, err));
     const char *const params[] = {
         name.store, name.key, name.attempt, claim->worker, why == LINEAGE_CLAIM_DONE ? "t" : "f", claim->free ? "t" : "f"};
-    if (status == LINEAGE_OK)
-        status = ask(queue, &result, PG_PATIENCE,
-                     "SELECT lineage.release_trial($1::integer, $2::bigint, $3::bigint, $4, $5::boolean, $6::boolean),"
-                     " pg_notify('lineage_claims_' || $1::text, $2::text)",
-                     6, params, err);
-    pg_clear(&result);
-    return status;
+    return ask(queue, &result, PG_PATIENCE,
+               "SELECT lineage.release_trial($1::integer, $2::bigint, $3::bigint, $4, $5::boolean, $6::boolean),"
+               " pg_notify('lineage_claims_' || $1::text, $2::text)",
+               6, params, err);
 }
 
 static void read_claim(struct lineage_claim *claim, const struct pg_result *result, size_t row)
@@ -180,7 +171,7 @@ static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*vis
                                          void *context, struct lineage_error *err)
 {
     char store[LOG_POSTGRES_STORE];
-    struct pg_result result = {0};
+    SCOPED_RESULT result = {0};
     struct lineage_claim claim;
     enum lineage_status status = log_postgres_store(queue->store->log, store, err);
     const char *const params[] = {store};
@@ -194,7 +185,6 @@ static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*vis
         if (!visit(context, &claim))
             break;
     }
-    pg_clear(&result);
     return status;
 }
 

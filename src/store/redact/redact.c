@@ -67,16 +67,14 @@ static void lower_escapes(char *text)
 
 static void put_json(struct buf *out, const struct buf *text, size_t flags, bool lower)
 {
-    json_t *string = json_stringn(text->data, text->length);
-    char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY | flags) : NULL;
+    json_auto_t *string = json_stringn(text->data, text->length);
+    SCOPED_FREE char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY | flags) : NULL;
     if (quoted && lower)
         lower_escapes(quoted);
     if (quoted)
         buf_add(out, quoted + 1, strlen(quoted) - 2);
     else
         out->failed = true;
-    free(quoted);
-    json_decref(string);
 }
 
 static void put_percent(struct buf *out, const struct buf *text, const char *digits)
@@ -115,13 +113,12 @@ static void put_html(struct buf *out, const struct buf *text)
 /* Adds a spelling and how it is written into a cell of results.tsv. */
 static void add_with_cell(struct forms *forms, struct buf *text)
 {
-    struct buf cell = {0};
+    SCOPED_BUF cell = {0};
     add(forms, text);
     put_doubled(&cell, text, '"');
     add(forms, &cell);
     if (cell.failed)
         text->failed = true;
-    buf_release(&cell);
 }
 
 static int longest_first(const void *a, const void *b)
@@ -140,7 +137,7 @@ static void forms_release(struct forms *forms)
 static enum lineage_status forms_make(struct forms *forms, const char *secret, size_t length, struct lineage_error *err)
 {
     static const char upper[] = "0123456789ABCDEF", lower[] = "0123456789abcdef";
-    struct buf raw = {0}, made = {0};
+    SCOPED_BUF raw = {0}, made = {0};
     bool failed = false;
     *forms = (struct forms){.n = 0};
     for (size_t i = 0; i < length; i++)
@@ -172,8 +169,6 @@ static enum lineage_status forms_make(struct forms *forms, const char *secret, s
     qsort(forms->at, forms->n, sizeof *forms->at, longest_first);
     forms->longest = forms->n ? forms->at[0].length : 0;
     failed = failed || raw.failed;
-    buf_release(&raw);
-    buf_release(&made);
     if (failed)
         forms_release(forms);
     return failed ? store_no_memory(err) : LINEAGE_OK;
@@ -217,7 +212,7 @@ static void overwrite_range(struct buf *record, size_t from, size_t length)
 static enum lineage_status finish_record(struct lineage_store *store, const struct redaction *r, size_t *rows,
                                          struct lineage_error *err)
 {
-    struct buf now = {0};
+    SCOPED_BUF now = {0};
     const char *rest = r->ranges;
     size_t from, length;
     bool differs = false;
@@ -232,7 +227,6 @@ static enum lineage_status finish_record(struct lineage_store *store, const stru
             status = log_overwrite(store->log, r->offset, now.data, now.length, err);
         *rows += differs;
     }
-    buf_release(&now);
     return status;
 }
 
@@ -241,7 +235,7 @@ static enum lineage_status finish_record(struct lineage_store *store, const stru
 static enum lineage_status finish_all(struct lineage_store *store, const struct redactions *r, size_t *rows,
                                       struct lineage_error *err)
 {
-    struct record_walk walk = {0};
+    RELEASED_BY(record_walk_release) struct record_walk walk = {0};
     struct tsv_record record;
     struct log_state end;
     uint64_t number = 0;
@@ -257,14 +251,13 @@ static enum lineage_status finish_all(struct lineage_store *store, const struct 
             if (r->at[i].record == number && r->at[i].offset == record.offset && r->at[i].length == record.length)
                 status = finish_record(store, &r->at[i], rows, err);
     }
-    record_walk_release(&walk);
     return status;
 }
 
 /* Completes redactions that were interrupted, under a claim of its own. */
 static enum lineage_status redact_rows_finish(struct lineage_store *store, size_t *rows, struct lineage_error *err)
 {
-    struct redactions r = {.n = 0};
+    RELEASED_BY(redactions_release) struct redactions r = {.n = 0};
     struct log_state state;
     *rows = 0;
     enum lineage_status status = redactions_read(&r, store->dir_fd, err);
@@ -276,7 +269,6 @@ static enum lineage_status redact_rows_finish(struct lineage_store *store, size_
             log_release(store->log);
         }
     }
-    redactions_release(&r);
     return status;
 }
 
@@ -351,7 +343,7 @@ static size_t find_ranges(struct redacting *r, struct buf *ranges)
 
 static enum lineage_status examine(struct redacting *r, const struct tsv_record *record)
 {
-    struct buf ranges = {0};
+    SCOPED_BUF ranges = {0};
     struct digest_chain after = r->chain;
     enum lineage_status status = LINEAGE_OK;
     buf_reset(&r->record);
@@ -374,13 +366,12 @@ static enum lineage_status examine(struct redacting *r, const struct tsv_record 
         r->done->places += places;
     }
     bool failed = ranges.failed || r->lines.failed || r->record.failed;
-    buf_release(&ranges);
     return failed ? store_no_memory(r->err) : status;
 }
 
 static enum lineage_status examine_all(struct redacting *r, uint64_t end)
 {
-    struct record_walk walk = {0};
+    RELEASED_BY(record_walk_release) struct record_walk walk = {0};
     struct tsv_record record;
     bool there;
     enum lineage_status status;
@@ -393,7 +384,6 @@ static enum lineage_status examine_all(struct redacting *r, uint64_t end)
         if (status != LINEAGE_OK)
             break;
     }
-    record_walk_release(&walk);
     return status;
 }
 
@@ -401,7 +391,7 @@ static enum lineage_status examine_all(struct redacting *r, uint64_t end)
 static enum lineage_status redact_claimed(struct redacting *r, const struct log_state *end)
 {
     struct log_digests digests = {.broken = NULL};
-    struct redactions now = {.n = 0};
+    RELEASED_BY(redactions_release) struct redactions now = {.n = 0};
     size_t rows;
     /* Digests are completed first, so that they cover the original bytes of every row. */
     TRY(log_check_digests(r->store->log, &digests, r->err));
@@ -413,13 +403,9 @@ static enum lineage_status redact_claimed(struct redacting *r, const struct log_
     TRY(examine_all(r, end->size));
     if (!r->lines.length)
         return LINEAGE_OK;
-    enum lineage_status status = redactions_add(r->store->dir_fd, r->lines.data, r->lines.length, r->err);
-    if (status == LINEAGE_OK)
-        status = redactions_read(&now, r->store->dir_fd, r->err);
-    if (status == LINEAGE_OK)
-        status = finish_all(r->store, &now, &rows, r->err);
-    redactions_release(&now);
-    return status;
+    TRY(redactions_add(r->store->dir_fd, r->lines.data, r->lines.length, r->err));
+    TRY(redactions_read(&now, r->store->dir_fd, r->err));
+    return finish_all(r->store, &now, &rows, r->err);
 }
 
 /* Overwrites the secret in every row. All rows are examined before the first byte is changed. */
@@ -541,7 +527,7 @@ static int open_writable(int dir, const char *name, int fd, const struct stat *s
  * the old one matches. */
 static bool note_code(struct cleaning *c, int fd, const char *name)
 {
-    struct buf bytes = {0}, line = {0};
+    SCOPED_BUF bytes = {0}, line = {0};
     struct stat st;
     char digest[SHA256_DIGEST_STRING_LENGTH];
     bool ok = fs_stat_open(fd, &st) == 0 && buf_reserve(&bytes, (size_t)st.st_size + 1);
@@ -556,8 +542,6 @@ static bool note_code(struct cleaning *c, int fd, const char *name)
     ok = n >= 0 && !line.failed &&
          (redactions_have_code(c->store->dir_fd, name, digest) ||
           redactions_add(c->store->dir_fd, line.data, line.length, NULL) == LINEAGE_OK);
-    buf_release(&bytes);
-    buf_release(&line);
     return ok;
 }
 
@@ -569,7 +553,7 @@ static bool is_code(const struct cleaning *c)
 static void clean_file(struct cleaning *c, int dir, const char *name)
 {
     struct stat st;
-    int to = -1;
+    SCOPED_FD to = -1;
     int fd = fs_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0) {
         if (errno != ENOENT)
@@ -592,7 +576,6 @@ static void clean_file(struct cleaning *c, int dir, const char *name)
         c->done->places += (size_t)found;
         tell(c, (size_t)found, NULL);
     }
-    fs_close(to);
     fs_close(fd);
 }
 
@@ -656,7 +639,7 @@ static void redact_repeated(struct lineage_store *store, const struct forms *for
                          .done = only_look ? done : &uncounted,
                          .report = only_look ? report : NULL,
                          .context = context};
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     int place = acknowledged_open(store, &path);
     if (!only_look)
         acknowledged_each_moved(store, clean_moved, &c);
@@ -666,7 +649,6 @@ static void redact_repeated(struct lineage_store *store, const struct forms *for
     }
     fs_close(place);
     buf_release(&c.piece);
-    buf_release(&path);
 }
 
 /* Overwrites the secret in every regular file below the store's directory, in place, because files of provenance/ share their
@@ -699,31 +681,28 @@ static enum lineage_status remove_mirror(struct lineage_store *store, struct lin
 enum lineage_status lineage_redact(struct lineage_store *store, const char *secret, size_t length, struct lineage_redaction *done,
                                    lineage_redact_fn *report, void *context, struct lineage_error *err)
 {
-    struct forms forms = {.n = 0};
-    size_t finished = 0;
+    RELEASED_BY(forms_release) struct forms forms = {.n = 0};
     *done = (struct lineage_redaction){.rows = 0};
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK && !log_can_overwrite(store->log))
-        status = store_fail(err, LINEAGE_EREFUSED,
-                            "the log is on a server, where nobody can change a row; revoke the secret, and export the rows into "
-                            "a directory to redact them there");
-    if (status == LINEAGE_OK && secret)
-        status = forms_make(&forms, secret, length, err);
-    if (status == LINEAGE_OK)
-        status = redact_rows_finish(store, &finished, err);
-    if (status == LINEAGE_OK && secret)
-        redact_repeated(store, &forms, false, done, report, context);
-    if (status == LINEAGE_OK && secret)
-        status = redact_rows(store, &forms, done, err);
-    if (status == LINEAGE_OK && secret)
-        status = redact_files(store, &forms, false, done, report, context, err);
-    if (status == LINEAGE_OK && (secret || finished))
-        status = remove_mirror(store, err);
-    if (status == LINEAGE_OK && secret)
-        status = redact_files(store, &forms, true, done, report, context, err);
-    if (status == LINEAGE_OK && secret)
-        redact_repeated(store, &forms, true, done, report, context);
-    done->rows += finished;
-    forms_release(&forms);
-    return status;
+    TRY(store_check_owner(store, err));
+    if (!log_can_overwrite(store->log))
+        return store_fail(err, LINEAGE_EREFUSED,
+                          "the log is on a server, where nobody can change a row; revoke the secret, and export the rows into "
+                          "a directory to redact them there");
+    if (secret)
+        TRY(forms_make(&forms, secret, length, err));
+    TRY(redact_rows_finish(store, &done->rows, err));
+    const size_t finished = done->rows;
+    if (!secret)
+        return finished ? remove_mirror(store, err) : LINEAGE_OK;
+    redact_repeated(store, &forms, false, done, report, context);
+    enum lineage_status status = redact_rows(store, &forms, done, err);
+    if (status != LINEAGE_OK) {
+        done->rows = finished;
+        return status;
+    }
+    TRY(redact_files(store, &forms, false, done, report, context, err));
+    TRY(remove_mirror(store, err));
+    TRY(redact_files(store, &forms, true, done, report, context, err));
+    redact_repeated(store, &forms, true, done, report, context);
+    return LINEAGE_OK;
 }

@@ -136,7 +136,7 @@ static size_t sort_kept(struct kept *kept, const struct blackboard *bb)
 /* A table without kept rows has one row that says so; its bytes are fixed. */
 static void add_kept_rows(struct buf *out, const struct blackboard *bb)
 {
-    struct kept *kept = calloc(bb->board->n + 1, sizeof *kept);
+    SCOPED_FREE struct kept *kept = calloc(bb->board->n + 1, sizeof *kept);
     size_t n = kept ? sort_kept(kept, bb) : 0;
     out->failed = out->failed || !kept;
     if (!n)
@@ -147,7 +147,6 @@ static void add_kept_rows(struct buf *out, const struct blackboard *bb)
         add_table_cell(out, row->hypothesis, 100);
         buf_puts(out, " |\n");
     }
-    free(kept);
 }
 
 static void bb_leaderboard(struct buf *out, const struct blackboard *bb)
@@ -311,7 +310,7 @@ static void add_item(struct buf *out, const struct blackboard *bb, const struct 
 static size_t *climb(const struct blackboard *bb, size_t best, size_t *n)
 {
     size_t *chain = calloc(bb->board->n + 1, sizeof *chain);
-    unsigned char *seen = calloc(bb->board->n + 1, 1);
+    SCOPED_FREE unsigned char *seen = calloc(bb->board->n + 1, 1);
     *n = 0;
     for (size_t row = best; chain && seen && row != LINEAGE_BOARD_NONE && !seen[row]; row = bb->board->parent_row[row]) {
         seen[row] = 1;
@@ -321,7 +320,6 @@ static size_t *climb(const struct blackboard *bb, size_t best, size_t *n)
         free(chain);
         chain = NULL;
     }
-    free(seen);
     return chain;
 }
 
@@ -431,13 +429,10 @@ static bool bb_knowledge(struct buf *out, const struct blackboard *bb)
 static enum lineage_status open_output(struct out_file *file, const char *output_dir, const char *name, struct buf *old,
                                        struct lineage_error *err)
 {
-    struct buf path = {0};
+    SCOPED_BUF path = {0};
     buf_printf(&path, "%s/%s", output_dir, name);
-    enum lineage_status status = path.failed ? store_no_memory(err) : out_file_open(file, path.data, err);
-    if (status == LINEAGE_OK && old)
-        status = out_file_read(file, old, err);
-    buf_release(&path);
-    return status;
+    TRY(path.failed ? store_no_memory(err) : out_file_open(file, path.data, err));
+    return old ? out_file_read(file, old, err) : LINEAGE_OK;
 }
 
 /* NUL bytes of cells were encoded as C0 80 and are decoded here; text that a person wrote (tail) is written
@@ -445,7 +440,7 @@ static enum lineage_status open_output(struct out_file *file, const char *output
 static enum lineage_status write_output(const struct out_file *file, const struct buf *text, const struct buf *tail,
                                         struct lineage_error *err)
 {
-    struct buf raw = {0};
+    SCOPED_BUF raw = {0};
     bool nothing = text->failed || !text->data; /* an empty text means that its first line failed */
     if (!nothing) {
         add_raw(&raw, text->data);
@@ -453,18 +448,16 @@ static enum lineage_status write_output(const struct out_file *file, const struc
     }
     enum lineage_status status =
         nothing || raw.failed || (tail && tail->failed) ? store_no_memory(err) : out_file_write(file, raw.data, raw.length, err);
-    buf_release(&raw);
     return status;
 }
 
 /* Writes a text, which is released. */
 static enum lineage_status write_file(const char *output_dir, const char *name, struct buf *out, struct lineage_error *err)
 {
-    struct out_file file = {.dir_fd = -1};
+    RELEASED_BY(out_file_close) struct out_file file = {.dir_fd = -1};
     enum lineage_status status = open_output(&file, output_dir, name, NULL, err);
     if (status == LINEAGE_OK)
         status = write_output(&file, out, NULL, err);
-    out_file_close(&file);
     buf_release(out);
     return status;
 }
@@ -472,19 +465,12 @@ static enum lineage_status write_file(const char *output_dir, const char *name, 
 /* The old file is read through links, just as it is written, so that a linked KNOWLEDGE.md keeps its insights. */
 static enum lineage_status write_knowledge(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
 {
-    struct out_file file = {.dir_fd = -1};
-    struct buf out = {0}, old = {0}, insights = {0};
-    enum lineage_status status = open_output(&file, output_dir, "KNOWLEDGE.md", &old, err);
-    if (status == LINEAGE_OK) {
-        out.failed = !bb_knowledge(&out, bb);
-        bb_insights(&insights, old.data, old.length);
-        status = write_output(&file, &out, &insights, err);
-    }
-    out_file_close(&file);
-    buf_release(&out);
-    buf_release(&old);
-    buf_release(&insights);
-    return status;
+    RELEASED_BY(out_file_close) struct out_file file = {.dir_fd = -1};
+    SCOPED_BUF out = {0}, old = {0}, insights = {0};
+    TRY(open_output(&file, output_dir, "KNOWLEDGE.md", &old, err));
+    out.failed = !bb_knowledge(&out, bb);
+    bb_insights(&insights, old.data, old.length);
+    return write_output(&file, &out, &insights, err);
 }
 
 /* KNOWLEDGE.md comes last, because it points to tree.tsv. */
@@ -517,7 +503,7 @@ enum lineage_status lineage_render_blackboard(struct lineage_store *store, const
     static const struct lineage_blackboard_options defaults;
     struct lineage_report_options what;
     struct lineage_report *report;
-    struct buf tree_path = {0};
+    SCOPED_BUF tree_path = {0};
     if (!options)
         options = &defaults;
     lineage_report_options_init(&what);
@@ -532,7 +518,6 @@ enum lineage_status lineage_render_blackboard(struct lineage_store *store, const
                             .label = label[0] ? label : short_label(report->metric),
                             .tree_path = options->tree_path ? options->tree_path : tree_path.data};
     enum lineage_status status = tree_path.failed ? store_no_memory(err) : write_all(output_dir, &bb, err);
-    buf_release(&tree_path);
     lineage_report_release(report);
     return status;
 }

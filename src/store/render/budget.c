@@ -292,10 +292,9 @@ void budget_print(struct buf *out, const struct block *block)
  * and a separate sum would one day differ. */
 size_t budget_size(const struct block *block)
 {
-    struct buf out = {0};
+    SCOPED_BUF out = {0};
     budget_print(&out, block);
     size_t length = out.length;
-    buf_release(&out);
     return length;
 }
 

@@ -197,12 +197,11 @@ static void add_title(struct buf *out, const struct native *n)
 /* The note is part of the block instead of a message, because the agent reads only the block. */
 static void add_note(struct buf *out, const struct block *block, size_t max)
 {
-    struct buf what = {0};
+    SCOPED_BUF what = {0};
     budget_tell(&what, block);
     if (what.length)
         buf_printf(out, "\n*Left out to fit %zu bytes: %s.*\n", max, what.data);
     out->failed = out->failed || what.failed;
-    buf_release(&what);
 }
 
 /* Room 0 would mean no limit, so no room left is 1: no row is that short. */
@@ -240,7 +239,7 @@ static void cut_to(struct buf *out, size_t max)
 static void print_block(struct buf *out, const struct native *n, struct block *block, unsigned chosen)
 {
     const char *insights = n->options->insights && (chosen & 1u << INSIGHTS) ? n->options->insights : "";
-    struct buf note = {0};
+    SCOPED_BUF note = {0};
     size_t max = n->options->max_bytes, kept = strlen(insights);
     add_title(out, n);
     size_t taken = out->length + kept + 2;
@@ -257,7 +256,6 @@ static void print_block(struct buf *out, const struct native *n, struct block *b
     if (kept)
         buf_printf(out, "\n%s%s", insights, insights[kept - 1] == '\n' ? "" : "\n");
     out->failed = out->failed || note.failed || block->failed || block->text.failed;
-    buf_release(&note);
 }
 
 /* Parts of the report that take long to load and that no chosen section shows. */
@@ -330,20 +328,18 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store, 
 {
     struct lineage_report_options what;
     struct lineage_report *report;
-    struct block block = {0};
+    RELEASED_BY(block_release) struct block block = {0};
     unsigned chosen;
     enum lineage_status status = choose_sections(&chosen, options->sections, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     lineage_report_options_init(&what);
     what.leaders = options->top_k;
     what.recent = options->recent;
     what.full = options->full;
     what.without = not_needed(chosen);
     status = lineage_report_load(&report, store, &what, err);
-    if (status != LINEAGE_OK)
-        return status;
-    struct lineage_facts ideas = {0};
+    TRY(status);
+    RELEASED_BY(lineage_facts_release) struct lineage_facts ideas = {0};
     struct native n = {.report = report, .options = options, .store = store, .by = common_specialist(report)};
     if (!is_empty(report) && asks_ideas(chosen)) {
         status = lineage_facts_load(&ideas, store, report, err);
@@ -353,8 +349,6 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store, 
         add_sections(&block, &n, chosen);
     if (status == LINEAGE_OK)
         print_block(out, &n, &block, chosen);
-    block_release(&block);
-    lineage_facts_release(&ideas);
     lineage_report_release(report);
     return status;
 }

@@ -367,7 +367,7 @@ void section_knobs(struct block *block, const struct native *n)
         return;
     buf_puts(out, "\n## Knobs (name, value in force: each value tried, outcome or difference to the best of its day, trial)\n");
     block_head_end(block);
-    bool *done = calloc(knobs->n, sizeof *done);
+    SCOPED_FREE bool *done = calloc(knobs->n, sizeof *done);
     for (; done && shown < knobs->n; shown++) {
         size_t next = knobs->n;
         for (size_t i = 0; i < knobs->n; i++)
@@ -380,7 +380,6 @@ void section_knobs(struct block *block, const struct native *n)
         block_row_end(block, 42 / (1 + 0.06 * (double)shown), shown < 8);
     }
     block->failed = block->failed || !done;
-    free(done);
     if (n->ideas->unread) {
         buf_printf(out, "- the oldest %llu trials were not read for this block: `lineage knobs` reads all\n",
                    (unsigned long long)n->ideas->unread);
@@ -535,7 +534,7 @@ void section_other_ideas(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
     size_t count = has_ideas(n) ? lineage_ideas_count(n->ideas->ideas) : 0, shown = 0;
-    bool *done = count ? calloc(count, sizeof *done) : NULL;
+    SCOPED_FREE bool *done = count ? calloc(count, sizeof *done) : NULL;
     block->failed = block->failed || (count && !done);
     for (size_t k = done ? count : 0; k-- > 0;) { /* newest first; the oldest rows are left out first */
         const struct lineage_idea *idea = idea_at(n, k);
@@ -552,5 +551,4 @@ void section_other_ideas(struct block *block, const struct native *n)
         /* What Recent Activity shows anyway comes last. */
         block_row_end(block, (is_recent(n, idea) ? 4 : 18) / (1 + 0.004 * (double)shown++), false);
     }
-    free(done);
 }

@@ -11,12 +11,11 @@
 /* Uses lineage_text_safe, because only that function knows which characters affect a page. */
 void add_safe(struct buf *out, const char *text, size_t n)
 {
-    char *safe = lineage_text_safe(text, strlen(text), n);
+    SCOPED_FREE char *safe = lineage_text_safe(text, strlen(text), n);
     if (safe)
         buf_puts(out, safe);
     else
         out->failed = true;
-    lineage_free(safe);
 }
 
 /* One backtick on each side is enough, because none is left inside. An empty quotation would be two backticks, which

@@ -387,7 +387,7 @@ static bool in_all(const struct lineage_report *report, const char *piece, size_
 /* Adds the pieces of the remark that all remarks have, or those that they do not all have. */
 static void add_pieces(struct buf *out, const struct native *n, const char *remark, bool common, const char *before)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     for (const char *at = remark; *at;) {
         size_t length = strcspn(at, ";");
         if (length && in_all(n->report, at, length) == common) {
@@ -401,7 +401,6 @@ static void add_pieces(struct buf *out, const struct native *n, const char *rema
         add_shape(out, "%T%Q\n", before, text.data, (size_t)0);
     }
     out->failed = out->failed || text.failed;
-    buf_release(&text);
 }
 
 /* ---- last trials ---- */

@@ -34,10 +34,9 @@ static void add_file_name(struct buf *out, const char *text)
 /* If an agent asks for the same block again after a restart, this counts as one event. */
 static bool holds(int dir_fd, const char *name, const char *text, size_t length)
 {
-    struct buf there = {0};
+    SCOPED_BUF there = {0};
     bool same = fs_read_file(dir_fd, name, &there, NULL) == LINEAGE_OK && there.length == length &&
                 memcmp(there.data ? there.data : "", text, length) == 0;
-    buf_release(&there);
     return same;
 }
 
@@ -63,7 +62,8 @@ static enum lineage_status save(struct buf *file, int dir_fd, const char *text, 
 enum lineage_status lineage_render_record(char **path, struct lineage_store *store, const char *text, size_t length,
                                           const char *timestamp, const char *name, struct lineage_error *err)
 {
-    struct buf file = {0}, whole = {0};
+    SCOPED_BUF file = {0};
+    struct buf whole = {0};
     enum lineage_status status = LINEAGE_OK;
     int fd = -1;
     *path = NULL;
@@ -80,7 +80,6 @@ enum lineage_status lineage_render_record(char **path, struct lineage_store *sto
         buf_printf(&whole, PLACE_RENDERED "/%s", file.data);
         status = whole.failed ? store_no_memory(err) : LINEAGE_OK;
     }
-    buf_release(&file);
     if (status == LINEAGE_OK)
         *path = whole.data;
     else
@@ -270,8 +269,7 @@ static enum lineage_status render_around(struct rendering *r, struct lineage_err
             status = refuse_strangers(r, err);
         if (status == LINEAGE_OK)
             status = compose(r, err);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(status);
         if (out_file_same(&r->file))
             return put_in_place(r, err);
     }

@@ -94,7 +94,7 @@ static enum lineage_status read_record(struct board_reader *r, const struct tsv_
 static enum lineage_status read_log(struct board_reader *r, struct lineage_error *err)
 {
     struct lineage_store *store = r->load->store;
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     struct tsv_scanner scanner;
     struct tsv_record record;
     struct log_state now;
@@ -105,27 +105,27 @@ static enum lineage_status read_log(struct board_reader *r, struct lineage_error
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
         if (record.content)
             status = read_record(r, &record, store->config.metric, err);
-    buf_release(&bytes);
     return status;
+}
+
+static void release(struct board_reader *r)
+{
+    free(r->rows);
+    row_layout_release(&r->layout);
+    tsv_reader_free(r->reader);
 }
 
 static enum lineage_status read_rows(struct report_load *load, struct lineage_board *board, struct lineage_error *err)
 {
-    struct board_reader r = {.load = load, .reader = tsv_reader_new()};
+    RELEASED_BY(release) struct board_reader r = {.load = load, .reader = tsv_reader_new()};
     struct lineage_board_row *rows;
-    enum lineage_status status = r.reader ? read_log(&r, err) : store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = arena_items(&load->arena, r.n, sizeof *rows, &rows, err);
-    if (status == LINEAGE_OK && r.n)
+    TRY(r.reader ? read_log(&r, err) : store_no_memory(err));
+    TRY(arena_items(&load->arena, r.n, sizeof *rows, &rows, err));
+    if (r.n)
         memcpy(rows, r.rows, r.n * sizeof *rows);
-    if (status == LINEAGE_OK) {
-        board->rows = rows;
-        board->n = r.n;
-    }
-    free(r.rows);
-    row_layout_release(&r.layout);
-    tsv_reader_free(r.reader);
-    return status;
+    board->rows = rows;
+    board->n = r.n;
+    return LINEAGE_OK;
 }
 
 static const char *keep_text(struct report_load *load, const char *text, bool *ok)
@@ -172,19 +172,17 @@ static bool take_best(struct report_load *load, struct lineage_board *board, con
 static enum lineage_status read_best(struct report_load *load, struct lineage_board *board, struct lineage_error *err)
 {
     const char *path = load->options->best_json;
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct lineage_error why;
     enum lineage_status status = fs_read_file(load->store->dir_fd, path ? path : PLACE_BEST_JSON, &text, err);
     if (status == LINEAGE_ENOTFOUND && !path)
         status = LINEAGE_OK;
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     if (status == LINEAGE_OK &&
         json_text_parse(&root, "best.json", LINEAGE_ECORRUPT, text.data, text.length, 0, &why) == LINEAGE_ENOMEM)
         status = store_give(err, &why);
     if (json_is_object(root) && json_object_size(root) && !take_best(load, board, root))
         status = store_no_memory(err);
-    json_decref(root);
-    buf_release(&text);
     return status;
 }
 

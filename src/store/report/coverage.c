@@ -92,9 +92,7 @@ static enum lineage_status look_up(struct report_load *load, struct lineage_repo
         for (size_t j = 0; *settled && j < ny; j++) {
             const struct lineage_param pair[2] = {param_of(grid->x, i), param_of(grid->y, j)};
             enum mirror_cell answer;
-            enum lineage_status status = mirror_pair_tried(load->store->mirror, pair, steps, &answer, err);
-            if (status != LINEAGE_OK)
-                return status;
+            TRY(mirror_pair_tried(load->store->mirror, pair, steps, &answer, err));
             *settled = answer != MIRROR_UNSETTLED;
             tried[i * ny + j] = answer == MIRROR_TRIED;
             if (answer == MIRROR_UNTRIED) {

@@ -99,7 +99,7 @@ enum { CHEAP_STEPS = 100 };
 static enum lineage_status find_inherited(struct report_load *load, const struct lineage_trial *trial, const char *name,
                                           const struct lineage_param **value, struct lineage_error *err)
 {
-    struct arena row = {0};
+    SCOPED_ARENA row = {0};
     struct lineage_param *copy;
     int64_t seq = lineage_param_is_inherited(name, lineage_store_seeds(load->store)) ? (int64_t)trial->seq : 0, first = 0;
     enum lineage_status status = LINEAGE_OK;
@@ -118,7 +118,6 @@ static enum lineage_status find_inherited(struct report_load *load, const struct
             (status = copy_param(load, copy, found, err)) == LINEAGE_OK)
             *value = copy;
     }
-    arena_release(&row);
     return status;
 }
 
@@ -158,7 +157,7 @@ static enum lineage_status add_params_of(struct report_load *load, struct lineag
 /* A long walk ends early where the trial has all parameters of the log. */
 enum lineage_status report_add_inherited(struct report_load *load, struct lineage_trial *trial, struct lineage_error *err)
 {
-    struct arena row = {0};
+    SCOPED_ARENA row = {0};
     struct lineage_trial at;
     int64_t seq = (int64_t)trial->seq, known = INT64_MAX;
     enum lineage_status status = LINEAGE_OK;
@@ -171,7 +170,6 @@ enum lineage_status report_add_inherited(struct report_load *load, struct lineag
             break;
         status = add_params_of(load, trial, &at, err);
     }
-    arena_release(&row);
     return status;
 }
 
@@ -243,14 +241,12 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
         status = find_other(load, trial->baseline_exp, trial, &other, &found, err);
     if (status == LINEAGE_OK)
         status = arena_items(&load->arena, trial->n_params + other.n_params, sizeof *changes, &changes, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     full->compared_with = found ? other.exp_id : "";
     full->changes = changes;
     if (found)
         status = compare(load, full, changes, &other, is_parent, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     for (size_t i = 0; !found && i < trial->n_params; i++)
         if (!is_constant(&load->report, trial->params[i].name)) {
             changes[full->n_changes] = (struct lineage_report_change){.name = trial->params[i].name};

@@ -94,10 +94,9 @@ static const char *reason_of(struct arena *arena, const struct lineage_trial *tr
 
 const char *lineage_failure_reason(char out[LINEAGE_REASON_MAX], const struct lineage_trial *trial)
 {
-    struct arena arena = {0};
+    SCOPED_ARENA arena = {0};
     const char *reason = reason_of(&arena, trial);
     snprintf(out, LINEAGE_REASON_MAX, "%s", reason ? reason : "");
-    arena_release(&arena);
     return out;
 }
 

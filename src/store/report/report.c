@@ -144,8 +144,7 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
         status = mirror_borrow(load->store->mirror, seq, best, &load->arena, err);
     if (status == LINEAGE_OK)
         status = report_add_inherited(load, best, err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     load->report.best = best;
     char claim[LINEAGE_CLAIM_TEXT_MAX];
     (void)lineage_claim_text(claim, load->store, best);
@@ -196,52 +195,39 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
 {
     struct lineage_report *report = &load->report;
     const struct lineage_report_options *o = load->options;
+    struct mirror *mirror = load->store->mirror;
     struct lineage_report_calibration *calibration = NULL;
     struct lineage_report_proposer *proposers = NULL;
     struct lineage_report_near_miss *near_misses = NULL;
     struct lineage_front_point *front = NULL;
-    enum lineage_status status = load_best(load, err);
-    if (status == LINEAGE_OK)
-        status = load_stopped(load, err);
-    if (status == LINEAGE_OK)
-        status = count_labels(load, err);
-    if (status == LINEAGE_OK)
-        status = list(load, MIRROR_BEST_KEPT, o->leaders, &report->leaders, &report->n_leaders, err);
-    if (status == LINEAGE_OK)
-        status = list(load, MIRROR_NEWEST_INFORMATIVE, o->recent, &report->recent, &report->n_recent, err);
-    if (status == LINEAGE_OK)
-        status = report_against_parents(load, err);
-    if (status == LINEAGE_OK)
-        status = mirror_proposers(load->store->mirror, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
-                                  &report->n_proposers, &load->arena, err);
+    TRY(load_best(load, err));
+    TRY(load_stopped(load, err));
+    TRY(count_labels(load, err));
+    TRY(list(load, MIRROR_BEST_KEPT, o->leaders, &report->leaders, &report->n_leaders, err));
+    TRY(list(load, MIRROR_NEWEST_INFORMATIVE, o->recent, &report->recent, &report->n_recent, err));
+    TRY(report_against_parents(load, err));
+    TRY(mirror_proposers(mirror, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers, &report->n_proposers, &load->arena,
+                         err));
     report->proposers = proposers;
-    if (status == LINEAGE_OK)
-        status = report_coverage(load, err);
-    if (status == LINEAGE_OK)
-        status = report_full(load, err);
-    if (status == LINEAGE_OK && !(o->without & LINEAGE_REPORT_FAILURES))
-        status = report_failures(load, err);
-    if (status == LINEAGE_OK && report->best && !(o->without & LINEAGE_REPORT_NEAR_MISSES))
-        status = mirror_near_misses(load->store->mirror, report->best->score.value, report->needed, NEAR_MISSES, &near_misses,
-                                    &report->n_near_misses, &load->arena, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < report->n_near_misses; i++)
-        status = report_describe(load, &near_misses[i].trial, 1, err);
+    TRY(report_coverage(load, err));
+    TRY(report_full(load, err));
+    if (!(o->without & LINEAGE_REPORT_FAILURES))
+        TRY(report_failures(load, err));
+    if (report->best && !(o->without & LINEAGE_REPORT_NEAR_MISSES))
+        TRY(mirror_near_misses(mirror, report->best->score.value, report->needed, NEAR_MISSES, &near_misses,
+                               &report->n_near_misses, &load->arena, err));
+    for (size_t i = 0; i < report->n_near_misses; i++)
+        TRY(report_describe(load, &near_misses[i].trial, 1, err));
     report->near_misses = near_misses;
-    if (status == LINEAGE_OK)
-        status = mirror_two_scores(load->store->mirror, &front, &report->n_front, &load->arena, err);
-    if (status == LINEAGE_OK)
-        report->n_front = mirror_front(&load->store->config, front, report->n_front);
+    TRY(mirror_two_scores(mirror, &front, &report->n_front, &load->arena, err));
+    report->n_front = mirror_front(&load->store->config, front, report->n_front);
     report->front = front;
-    if (status == LINEAGE_OK)
-        status = mirror_median_seconds(load->store->mirror, &report->median_seconds, err);
-    if (status == LINEAGE_OK && !(o->without & LINEAGE_REPORT_CALIBRATION))
-        status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena, err);
-    if (status == LINEAGE_OK)
-        status = mirror_calibration_on_parents(load->store->mirror, calibration, report->n_calibration, err);
-    if (status == LINEAGE_OK)
-        status = mirror_calibration_verdicts(load->store->mirror, report->margin, calibration, report->n_calibration, err);
+    TRY(mirror_median_seconds(mirror, &report->median_seconds, err));
+    if (!(o->without & LINEAGE_REPORT_CALIBRATION))
+        TRY(mirror_calibration(mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena, err));
     report->calibration = calibration;
-    return status;
+    TRY(mirror_calibration_on_parents(mirror, calibration, report->n_calibration, err));
+    return mirror_calibration_verdicts(mirror, report->margin, calibration, report->n_calibration, err);
 }
 
 /* Compares with `<`: a nan that comes first is never beaten, and a nan that comes later never wins. */
@@ -249,14 +235,14 @@ static enum lineage_status choose_best(struct report_load *load, struct lineage_
 {
     const struct lineage_trial *best;
     size_t n;
-    enum lineage_status status = list(load, MIRROR_FIRST_SCORED, 1, &best, &n, err);
-    if (status == LINEAGE_OK && !n)
-        status = list(load, MIRROR_FIRST, 1, &best, &n, err);
-    else if (status == LINEAGE_OK && !isnan(best->score.value))
-        status = list(load, MIRROR_BEST_SCORED, 1, &best, &n, err);
-    if (status == LINEAGE_OK && n)
+    TRY(list(load, MIRROR_FIRST_SCORED, 1, &best, &n, err));
+    if (!n)
+        TRY(list(load, MIRROR_FIRST, 1, &best, &n, err));
+    else if (!isnan(best->score.value))
+        TRY(list(load, MIRROR_BEST_SCORED, 1, &best, &n, err));
+    if (n)
         load->report.best = best;
-    return status;
+    return LINEAGE_OK;
 }
 
 /* The chain starts from the last row that has the id of the best trial. */

@@ -141,8 +141,7 @@ static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *u
         return LINEAGE_OK;
     enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     *unwritable = status != LINEAGE_OK && cannot_write(mirror);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     status = make_table(mirror, err);
     if (status == LINEAGE_OK) /* another process may have been first */
         status = mirror_integer(mirror, &indexed, err, "SELECT max(id) FROM search_docsize", "");
@@ -217,7 +216,7 @@ static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store
 {
     static const char insert[] = "INSERT INTO temp.search_now(rowid, exp_id, specialist, hypothesis, notes, remarks)"
                                  " VALUES (?,?,?,?,?,?)";
-    struct remarked r = {.mirror = mirror, .status = LINEAGE_OK, .err = err};
+    RELEASED_BY(remarked_release) struct remarked r = {.mirror = mirror, .status = LINEAGE_OK, .err = err};
     int64_t last = 0;
     enum lineage_status status = lineage_remarks_read(store, NULL, take_remark, &r, err);
     if (r.status != LINEAGE_OK)
@@ -236,7 +235,6 @@ static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store
     if (status == LINEAGE_OK && *made)
         status = add_rows(mirror, insert, ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq", indexed,
                           last, "", err);
-    remarked_release(&r);
     return status;
 }
 
@@ -392,7 +390,7 @@ static enum lineage_status search_index_alike(struct mirror *mirror, struct line
                                               struct mirror_seqs *found, struct lineage_error *err)
 {
     struct alike_word words[ALIKE_WORDS];
-    struct buf expression = {0};
+    SCOPED_BUF expression = {0};
     bool on_file = false;
     search_text(&expression, text);
     size_t n = expression.data && !expression.failed ? list_words(words, expression.data) : 0;
@@ -412,7 +410,6 @@ static enum lineage_status search_index_alike(struct mirror *mirror, struct line
         status = store_no_memory(err);
     if (status == LINEAGE_OK && n)
         status = search_index_find(mirror, store, expression.data, NULL, true, limit, found, err);
-    buf_release(&expression);
     return status;
 }
 
@@ -510,7 +507,7 @@ static enum lineage_status find_alike(void *question, struct lineage_error *err)
 static enum lineage_status add_alike(struct lineage_ideas *ideas, struct lineage_store *store, const char *what,
                                      struct lineage_error *err)
 {
-    struct lineage_trial trial = {0};
+    SCOPED_TRIAL trial = {0};
     uint64_t seqs[LINEAGE_IDEAS_NEAR_ALIKE];
     enum lineage_status status = lineage_find(store, what, &trial, err);
     const char *id = status == LINEAGE_OK ? what : NULL;
@@ -522,7 +519,6 @@ static enum lineage_status add_alike(struct lineage_ideas *ideas, struct lineage
     if (status == LINEAGE_OK)
         status = lineage_ideas_add_near(ideas, store, id, seqs, q.found.n, err);
     free(q.found.items);
-    lineage_trial_release(&trial);
     return status;
 }
 

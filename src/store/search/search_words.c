@@ -214,9 +214,7 @@ static enum lineage_status parse_unit(struct parser *p, bool *found)
             return mistake(p, p->at, "too many parentheses inside each other");
         p->at++;
         buf_put(out, '(');
-        enum lineage_status status = parse_or(p);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(parse_or(p));
         if (*p->at != ')')
             return mistake(p, start, "this parenthesis is not closed");
         p->at++;
@@ -262,9 +260,7 @@ static enum lineage_status parse_and(struct parser *p)
         bool found, negate = operator&& * operator== 'N';
         if (any)
             buf_puts(out, negate ? " NOT " : " AND ");
-        enum lineage_status status = parse_unit(p, &found);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(parse_unit(p, &found));
         if (!found) {
             buf_truncate(out, before);
             continue;
@@ -314,12 +310,11 @@ void search_words_release(struct search_words *words)
 
 static bool is_wanted(const struct search_words *words, const char *text, size_t length)
 {
-    char *word = folded(text, length);
+    SCOPED_FREE char *word = folded(text, length);
     bool wanted = false;
     for (size_t i = 0; word && i < words->n_wanted && !wanted; i++)
         wanted = words->wanted[i].prefix ? strncmp(word, words->wanted[i].text, strlen(words->wanted[i].text)) == 0
                                          : strcmp(word, words->wanted[i].text) == 0;
-    free(word);
     return wanted;
 }
 

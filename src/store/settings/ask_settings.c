@@ -75,8 +75,7 @@ static enum lineage_status find_settings(struct lineage_store *store, const char
         else if (status != LINEAGE_OK)
             lineage_settings_release(&found);
     }
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(status);
     lineage_settings_release(&state->found);
     state->found = found;
     state->log = mirror_position(store->mirror)->log;

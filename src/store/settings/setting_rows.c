@@ -67,7 +67,7 @@ static enum lineage_status add_all(struct mirror *mirror, const struct lineage_s
 {
     sqlite3_stmt *stmt;
     uint64_t last = mirror_position(mirror)->rows + 1;
-    uint32_t *gave = calloc(last + 1, sizeof *gave);
+    SCOPED_FREE uint32_t *gave = calloc(last + 1, sizeof *gave);
     enum lineage_status status = gave ? LINEAGE_OK : store_no_memory(err);
     for (size_t i = 0; i < n && n > settings->n && status == LINEAGE_OK; i++) /* parameters that are named beside the settings */
         status = mark_declared(mirror, gave, 1, last, names[i], err);
@@ -78,7 +78,6 @@ static enum lineage_status add_all(struct mirror *mirror, const struct lineage_s
             status = add_values(mirror, stmt, settings, seq, i, err);
     for (size_t i = 0; i < settings->n && status == LINEAGE_OK; i++)
         status = add_declared(mirror, settings->names[i].name, err);
-    free(gave);
     return status;
 }
 

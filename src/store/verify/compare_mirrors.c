@@ -215,8 +215,7 @@ enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, li
         nanosleep(&pause, NULL);
         mirror_forget_damage(mirror);
         status = mirror_sync(truth, err);
-        if (status != LINEAGE_OK)
-            return status;
+        TRY(status);
     }
     return check_once(mirror, truth, report_one, context, err);
 }

@@ -164,9 +164,9 @@ static void check_snapshot(void *context, const struct lineage_trial *trial)
 static enum lineage_status check_telemetry_file(struct verifying *v, const char *name, struct lineage_error *err)
 {
     char id[PLACE_MAX];
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     struct lineage_error why;
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
     int64_t seq;
     if (!place_telemetry_id(id, name))
         return LINEAGE_OK; /* a file of another program */
@@ -185,8 +185,6 @@ static enum lineage_status check_telemetry_file(struct verifying *v, const char 
         found(v, "telemetry", 0, id, "telemetry cannot be read");
     else if (!json_is_object(root))
         found(v, "telemetry", 0, id, "telemetry is not a JSON object");
-    json_decref(root);
-    buf_release(&text);
     return status == LINEAGE_ENOMEM ? status : LINEAGE_OK;
 }
 
@@ -278,7 +276,7 @@ static void take_back(struct buf *out, const struct buf *log, unsigned what)
  * log may have had such bytes before. */
 static void note_reformatting(struct verifying *v)
 {
-    struct buf log = {0}, before = {0};
+    SCOPED_BUF log = {0}, before = {0};
     char text[240];
     if (fs_read_file(v->store->dir_fd, PLACE_RESULTS, &log, NULL) == LINEAGE_OK && log.length) {
         const char *end = memchr(log.data, '\n', log.length);
@@ -295,8 +293,6 @@ static void note_reformatting(struct verifying *v)
             found(v, LINEAGE_NOTE, 1, "",
                   "all its cells are in quotes, as a spreadsheet saves them; the rows can be read, but the bytes are others");
     }
-    buf_release(&before);
-    buf_release(&log);
 }
 
 /* The digests are checked last, because this reads the whole log once more. */
@@ -338,9 +334,8 @@ static bool is_killed_trial(int store_fd, const char *name)
     struct stat st;
     if (strncmp(name, PLACE_TRIAL, sizeof PLACE_TRIAL - 1) != 0)
         return false;
-    int fd = fs_open(store_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    SCOPED_FD fd = fs_open(store_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     bool killed = fd >= 0 && fs_stat(fd, PLACE_TRIAL_PLAN, AT_SYMLINK_NOFOLLOW, &st) == 0 && fs_try_lock(fd) == 0;
-    fs_close(fd);
     return killed;
 }
 
@@ -398,8 +393,8 @@ static size_t find_cell(const struct tsv_cell *cells, size_t n, const char *name
 /* How many rows of another log are not in this one: none has their id and time. 0 for any other file. */
 static size_t count_missing(struct verifying *v, const char *name)
 {
-    struct buf bytes = {0};
-    struct tsv_reader *reader = tsv_reader_new();
+    SCOPED_BUF bytes = {0};
+    SCOPED_READER reader = tsv_reader_new();
     struct tsv_scanner scanner;
     struct tsv_record record;
     const struct tsv_cell *cells;
@@ -421,8 +416,6 @@ static size_t count_missing(struct verifying *v, const char *name)
             header = false;
         }
     }
-    tsv_reader_free(reader);
-    buf_release(&bytes);
     return missing;
 }
 
@@ -495,7 +488,7 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
 static enum lineage_status check_receipts(struct verifying *v, struct lineage_error *err)
 {
     size_t n_missing = 0;
-    struct buf ids = {0}, gone = {0};
+    SCOPED_BUF ids = {0}, gone = {0};
     char text[160];
     enum lineage_status status = receipts_check(v->store, &n_missing, err);
     size_t n_gone = acknowledged_missing(v->store, NULL, &ids);
@@ -504,8 +497,6 @@ static enum lineage_status check_receipts(struct verifying *v, struct lineage_er
                    n_gone == 1 ? " is" : "s are", ids.data);
         found(v, "gone", 0, "", gone.data ? gone.data : "acknowledged rows are gone");
     }
-    buf_release(&ids);
-    buf_release(&gone);
     if (status == LINEAGE_OK && n_missing) {
         snprintf(text, sizeof text,
                  "the server acknowledged %zu appends of this machine and no longer has them; 'lineage sync' "
@@ -524,36 +515,25 @@ static enum lineage_status check_receipts(struct verifying *v, struct lineage_er
  */
 static enum lineage_status check_store(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_sync(v->store->mirror, err);
-    if (status == LINEAGE_EIO && is_explained(v))
-        return LINEAGE_OK;
-    if (status == LINEAGE_OK)
-        status = mirror_findings(v->store->mirror, pass_on, v, err);
-    if (status == LINEAGE_OK)
-        status = mirror_id_faults(v->store->mirror, pass_on, v, err);
-    if (status == LINEAGE_OK) {
-        check_tail(v);
-        check_leftovers(v);
-        check_copies(v);
-        check_killed_trials(v);
-    }
-    if (status == LINEAGE_OK)
-        status = mirror_cycles(v->store->mirror, pass_on, v, err);
-    if (status == LINEAGE_OK)
-        status = check_index(v, on_disk, err);
-    if (status == LINEAGE_OK)
-        status = mirror_each_snapshot(v->store->mirror, check_snapshot, v, err);
-    if (status == LINEAGE_OK)
-        status = check_telemetry(v, err);
-    if (status == LINEAGE_OK)
-        status = outbox_check(v->store->dir_fd, report_outbox, v, &v->all->checked.waiting, err);
-    if (status == LINEAGE_OK)
-        status = check_receipts(v, err);
-    if (status == LINEAGE_OK)
-        check_claims(v);
-    if (status == LINEAGE_OK)
-        status = code_check(v->store, pass_on, v, err);
-    return status == LINEAGE_OK ? check_digests(v, err) : status;
+    struct mirror *mirror = v->store->mirror;
+    enum lineage_status status = mirror_sync(mirror, err);
+    if (status != LINEAGE_OK)
+        return status == LINEAGE_EIO && is_explained(v) ? LINEAGE_OK : status;
+    TRY(mirror_findings(mirror, pass_on, v, err));
+    TRY(mirror_id_faults(mirror, pass_on, v, err));
+    check_tail(v);
+    check_leftovers(v);
+    check_copies(v);
+    check_killed_trials(v);
+    TRY(mirror_cycles(mirror, pass_on, v, err));
+    TRY(check_index(v, on_disk, err));
+    TRY(mirror_each_snapshot(mirror, check_snapshot, v, err));
+    TRY(check_telemetry(v, err));
+    TRY(outbox_check(v->store->dir_fd, report_outbox, v, &v->all->checked.waiting, err));
+    TRY(check_receipts(v, err));
+    check_claims(v);
+    TRY(code_check(v->store, pass_on, v, err));
+    return check_digests(v, err);
 }
 
 /* A second mirror is built from the log, so that lineage.db is checked instead of being repaired. */
