@@ -8,12 +8,12 @@ export LC_ALL=C
 objdump=$1
 shift
 command -v "$objdump" >/dev/null || { echo 'left out: objdump (Debian: binutils)'; exit 77; }
-# text[1..n] is a function, an instruction each; goal[i] is the address to which i jumps, from[i] what jumps to i, and ends[i] tells
-# that i is not followed by i + 1. A jump backwards closes a loop only if its target is on every path to it: gcc puts rare code at the
-# end of a function, from where it jumps back.
+# text[1..n] is a function, an instruction each. Its blocks are numbered: an instruction that is jumped to begins one, and a jump ends one.
+# from[k] is what jumps to block k, and falls[k] tells that block k + 1 follows it. A jump backwards closes a loop only if its target is
+# on every path to it: gcc puts rare code at the end of a function, from where it jumps back.
 "$objdump" -d --no-show-raw-insn "$@" | awk '
-# Fills body with what reaches source without passing head. Returns 0 if that includes the entry of the function.
-function flood(source, head,    top, i, k, m)
+# Fills body with the blocks that reach source without passing head. Returns 0 if that includes the entry of the function.
+function flood(source, head,    top, k, j, m)
 {
     delete body
     body[head] = body[source] = 1
@@ -21,31 +21,48 @@ function flood(source, head,    top, i, k, m)
     if (source != head)
         todo[++top] = source
     while (top) {
-        i = todo[top--]
-        if (i == 1)
+        k = todo[top--]
+        if (k == 1)
             return 0
-        if (!ends[i - 1] && !((i - 1) in body)) { body[i - 1] = 1; todo[++top] = i - 1 }
-        m = split(from[i], into, " ")
-        for (k = 1; k <= m; k++)
-            if (!(into[k] in body)) { body[into[k]] = 1; todo[++top] = into[k] }
+        if (falls[k - 1] && !((k - 1) in body)) { body[k - 1] = 1; todo[++top] = k - 1 }
+        m = split(from[k], into, " ")
+        for (j = 1; j <= m; j++)
+            if (!(into[j] in body)) { body[into[j]] = 1; todo[++top] = into[j] }
     }
     return 1
 }
-function judge(    i, b, h, inner, stores, calls, backs)
+function judge(    i, k, b, h, inner, stores, calls, backs, blocks)
 {
     if (!arm && name !~ /_(avx512|avx2|sse2)$/)
         return
     functions++
     delete from
     delete heads
+    delete begins
+    delete falls
+    delete stores_of
+    delete calls_of
     for (i = 1; i <= n; i++)
         if (goal[i] in place)
-            from[place[goal[i]]] = from[place[goal[i]]] " " i
+            begins[place[goal[i]]] = 1
+    for (i = 1; i <= n; i++) {
+        if (i == 1 || i in begins || goal[i - 1] in place || ends[i - 1]) {
+            first[++blocks] = i
+            falls[blocks - 1] = !ends[i - 1]
+        }
+        block[i] = blocks
+        calls_of[blocks] += text[i] ~ /^(call|blr? )/
+        stores_of[blocks] += text[i] ~ /^st(r|p|ur) q[0-9]+,.*\[(sp|x29)(, #-?[0-9]+)?\]/
+        stores_of[blocks] += text[i] ~ /^v?mov[a-z0-9]* +%[xyz]mm[0-9]+,-?(0x[0-9a-f]+)?\(%r[sb]p\)/ && text[i] !~ /^v?mov(s[sd]|[dq]) /
+    }
     for (i = 1; i <= n; i++)
-        if (goal[i] in place && place[goal[i]] <= i && flood(i, place[goal[i]])) {
-            source[++backs] = i
-            head_of[backs] = place[goal[i]]
-            heads[place[goal[i]]] = 1
+        if (goal[i] in place)
+            from[block[place[goal[i]]]] = from[block[place[goal[i]]]] " " block[i]
+    for (i = 1; i <= n; i++)
+        if (goal[i] in place && place[goal[i]] <= i && flood(block[i], block[place[goal[i]]])) {
+            source[++backs] = block[i]
+            head_of[backs] = block[place[goal[i]]]
+            heads[head_of[backs]] = 1
         }
     for (b = 1; b <= backs; b++) {
         flood(source[b], head_of[b])
@@ -56,13 +73,12 @@ function judge(    i, b, h, inner, stores, calls, backs)
             continue
         loops++
         stores = calls = 0
-        for (i in body) {
-            calls += text[i] ~ /^(call|blr? )/
-            stores += text[i] ~ /^st(r|p|ur) q[0-9]+,.*\[(sp|x29)(, #-?[0-9]+)?\]/
-            stores += text[i] ~ /^v?mov[a-z0-9]* +%[xyz]mm[0-9]+,-?(0x[0-9a-f]+)?\(%r[sb]p\)/ && text[i] !~ /^v?mov(s[sd]|[dq]) /
+        for (k in body) {
+            calls += calls_of[k]
+            stores += stores_of[k]
         }
         if (!calls && stores) {
-            printf "%s: the loop at %s writes %d vectors to the stack\n", name, address[head_of[b]], stores
+            printf "%s: the loop at %s writes %d vectors to the stack\n", name, address[first[head_of[b]]], stores
             bad++
         }
     }
