@@ -2,13 +2,13 @@
  * verdict_bench.c: how often a night keeps a trial that is not better, and how many better trials it finds, by the rules
  * of the store (lineage/evidence.h) and by two others.
  *
- *     verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]
+ *     verdict_bench [--json] [--nights N] [--effects N] [--trials N] [--runs N] [--seed N]
  *     verdict_bench --answers [--nights N] [--seed N] [--settings N] [--truth uniform|normal|clusters] [--noise N]
  *
  * A night has 100 trials of one seed each. The score of a run is its trial's true value plus normal noise of one standard
  * deviation, sigma, and more is better. The baseline has three seeds, from which the noise is estimated. A trial starts from
  * the best one so far, so its true value is that of the best one plus its effect. Three kinds of nights are simulated: without
- * any effect; with one trial whose effect is 1 sigma; with five of them. The rules:
+ * any effect; with one trial whose effect is 1 sigma; with five of them. --effects N leaves out nights with more effects. The rules:
  *
  *     better       keep what is better than the best
  *     two errors   keep what is better by 2 sqrt(2) times the estimated noise, the rule of version 0.2
@@ -43,7 +43,7 @@ enum { TRIALS_MAX = 1000, BASELINE_SEEDS = 3, RULE_BETTER = 0, RULE_TWO_ERRORS, 
 #define FAR 10
 
 struct options {
-    size_t nights, trials, runs, settings, thousandths;
+    size_t nights, effects, trials, runs, settings, thousandths;
     uint64_t seed;
     const char *truth;
     bool json;
@@ -350,7 +350,7 @@ static void measure(const struct options *options, int rule, size_t seeds, bool 
         printf("%s\n  {\"rule\": \"%s\", \"seeds\": %zu", first ? "" : ",", names[rule], seeds);
     else
         printf("%-11s %5zu", names[rule], seeds);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 3 && effects[k] <= options->effects; k++) {
         size_t wrong = 0, found = 0;
         double luck = 0, runs = 0;
         for (size_t i = 0; i < options->nights; i++) {
@@ -392,7 +392,7 @@ static size_t read_number(const char *text, size_t low, size_t high)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.nights = 2000, .trials = 100, .runs = 700, .settings = 12, .truth = "uniform"};
+    struct options options = {.nights = 2000, .effects = 5, .trials = 100, .runs = 700, .settings = 12, .truth = "uniform"};
     bool answers = false;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--json") == 0)
@@ -401,6 +401,8 @@ int main(int argc, char **argv)
             answers = true;
         else if (strcmp(argv[i], "--nights") == 0)
             options.nights = read_number(argv[++i], 1, 1000000);
+        else if (strcmp(argv[i], "--effects") == 0)
+            options.effects = read_number(argv[++i], 0, 5);
         else if (strcmp(argv[i], "--trials") == 0)
             options.trials = read_number(argv[++i], 5, TRIALS_MAX);
         else if (strcmp(argv[i], "--runs") == 0)
@@ -414,7 +416,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--truth") == 0 && i + 1 < argc && strchr("unc", *argv[i + 1]))
             options.truth = argv[++i];
         else {
-            fputs("usage: verdict_bench [--json] [--nights N] [--trials N] [--runs N] [--seed N]\n"
+            fputs("usage: verdict_bench [--json] [--nights N] [--effects N] [--trials N] [--runs N] [--seed N]\n"
                   "       verdict_bench --answers [--nights N] [--seed N] [--settings N] [--truth uniform|normal|clusters] "
                   "[--noise N]\n",
                   stderr);

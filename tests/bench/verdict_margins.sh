@@ -1,5 +1,5 @@
 #!/bin/sh
-# verdict_margins.sh: a small run of verdict_bench. The margins are many standard errors of 60 nights wide, so that no draw
+# verdict_margins.sh: a small run of verdict_bench. The margins are several standard errors of 24 nights wide, so that no draw
 # decides: the rules of the store keep hardly anything falsely, the race finds most effects, and the old rules do neither.
 #
 # usage: sh tests/bench/verdict_margins.sh VERDICT_BENCH
@@ -10,7 +10,7 @@ case ${1:-} in
 -h | --help) usage && exit 0 ;;
 -* | '') printf 'verdict_margins.sh: it needs the path of verdict_bench; see sh %s --help\n' "$0" >&2 && exit 2 ;;
 esac
-"$1" --json --nights 60 --seed 7 | python3 -c '
+"$1" --json --nights 24 --effects 1 --seed 7 | python3 -c '
 import json, sys
 rules = {(r["rule"], r["seeds"]): r for r in json.load(sys.stdin)}
 wrong = []
