@@ -1,5 +1,6 @@
 # server.sh: starts a PostgreSQL server for one test, on a socket in a short directory, under a user without other rights
-# (initdb refuses root), and removes it afterwards. Skips (77) if PostgreSQL is not installed. Sourced.
+# (initdb refuses root), and removes it afterwards. The first test of a build runs initdb, and the others copy what it made. Skips (77)
+# if PostgreSQL is not installed. Sourced.
 
 pg_bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 if [ -z "$pg_bin" ] || [ ! -x "$pg_bin/postgres" ]; then
@@ -33,18 +34,33 @@ as_server()
     fi
 }
 
-# server_start [SETTING=VALUE...]: initdb and start; sets server (its directory), and SERVER as a host in a URI.
+# server_files: fills $server/data. initdb takes almost a second of processor time, so its result is kept as an archive in the build
+# directory; only one test makes it, while the others wait for the lock.
+server_files()
+{
+    archive=$(dirname "$LINEAGE")/../tests/server-$("$pg_bin/postgres" --version | cut -d ' ' -f 3).tar
+    (
+        flock 9
+        [ ! -e "$archive" ] || exit 0
+        as_server "$pg_bin/initdb" -D "$server/first" -U lineage -A trust -E UTF8 --no-locale --no-sync >"$server/log" 2>&1 ||
+            { cat "$server/log" >&2; exit 1; }
+        as_server tar -C "$server/first" -cf - . >"$archive.new" && mv "$archive.new" "$archive" && rm -rf "$server/first"
+    ) 9>"$archive.lock" || exit 1
+    as_server tar -C "$server/data" -xf - <"$archive" && chmod 700 "$server/data"
+}
+
+# server_start [SETTING=VALUE...]: makes and starts a server; sets server (its directory), and SERVER as a host in a URI.
 server_start()
 {
-    server=$(mktemp -d /tmp/lpg.XXXXXX)
+    # In memory where the other small files are: only the path of a socket must be short.
+    [ "${TMPDIR:-}" = /dev/shm ] && server=$(mktemp -d /dev/shm/lpg.XXXXXX) || server=$(mktemp -d /tmp/lpg.XXXXXX)
     chmod 755 "$server"
     mkdir "$server/data" "$server/s"
     [ "$(id -u)" -ne 0 ] || as_server true || { echo "skipped: cannot become another user" >&2; exit 77; }
     if [ "$(id -u)" -eq 0 ]; then
         chown -R "$(as_server id -u):$(as_server id -g)" "$server"
     fi
-    as_server "$pg_bin/initdb" -D "$server/data" -U lineage -A trust -E UTF8 --no-locale --no-sync >"$server/log" 2>&1 ||
-        { cat "$server/log" >&2; exit 1; }
+    server_files
     {
         echo "listen_addresses = '127.0.0.1'"
         echo "unix_socket_directories = '$server/s'"
@@ -53,7 +69,7 @@ server_start()
         for setting in "$@"; do echo "$setting"; done
     } >>"$server/data/postgresql.conf"
     as_server "$pg_bin/pg_ctl" -D "$server/data" -l "$server/s/log" -w -t 60 start >/dev/null 2>&1 || { cat "$server/s/log" >&2; exit 1; }
-    SERVER="postgres://lineage@%2Ftmp%2F${server#/tmp/}%2Fs:$server_port"
+    SERVER="postgres://lineage@$(printf '%s' "$server/s" | sed 's|/|%2F|g'):$server_port"
 }
 
 # held_port: prints a port that no other process gets until this test has ended.
