@@ -523,6 +523,22 @@ static char *make_store(const struct subject *subject)
     return dir;
 }
 
+/* The store of the operations that read, which the next one of them finds as the last one left it. */
+static struct {
+    void (*make)(const char *dir);
+    char *dir;
+} read_store;
+
+static char *store_to_read(const struct subject *subject)
+{
+    if (read_store.dir && read_store.make != subject->make)
+        remove_dir(read_store.dir);
+    if (!read_store.dir || read_store.make != subject->make)
+        read_store.dir = make_store(subject);
+    read_store.make = subject->make;
+    return read_store.dir;
+}
+
 static unsigned failures;
 
 static void broken(const struct question *question, enum mode m, unsigned n, const char *what, const char *detail)
@@ -569,7 +585,7 @@ static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
 static unsigned run_all(const struct question *question, enum mode m, const struct subject *subject)
 {
     bool fresh = subject->writes || !subject->with_mirror;
-    char *dir = make_store(subject), *path = join(dir, "results.tsv");
+    char *dir = fresh ? make_store(subject) : store_to_read(subject), *path = join(dir, "results.tsv");
     size_t length;
     char *before = read_file(path, &length);
     n_calls = 0;
@@ -606,7 +622,8 @@ static unsigned run_all(const struct question *question, enum mode m, const stru
     free(sound.text);
     free(before);
     free(path);
-    remove_dir(dir);
+    if (fresh)
+        remove_dir(dir);
     return tried;
 }
 
@@ -666,6 +683,8 @@ int main(int argc, char **argv)
     free(file);
     free(foreign);
     free(log_of_five);
+    if (read_store.dir)
+        remove_dir(read_store.dir);
     remove_dir(work_dir);
     remove_dir(beside);
     return failures != 0;
