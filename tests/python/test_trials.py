@@ -156,15 +156,22 @@ def test_a_full_disk_leaves_the_trial_for_the_next_open(store, monkeypatch):
 # ---- kills ----
 
 
-def kill_one(store, number, wait):
-    """Starts the program, kills it some time after its first trial began, and returns the trials that began."""
-    child = subprocess.Popen([sys.executable, KILLED, store.path, str(number)], stdout=subprocess.PIPE, text=True)
-    begun = [child.stdout.readline().strip()]
+def kill_one(program, number, wait):
+    """Lets the program start a process, kills it some time after its first trial began, and returns the trials that began."""
+    program.stdin.write(f"{number}\n")
+    program.stdin.flush()
+    process, begun = None, []
+    while process is None or not begun:
+        word, *more = program.stdout.readline().split()
+        if word == "started":
+            process = int(more[0])
+        else:
+            begun.append(word)
     time.sleep(wait)
-    child.send_signal(random.choice([signal.SIGKILL, signal.SIGTERM]))
-    begun += child.stdout.read().split()
-    child.wait()
-    assert child.returncode < 0 and begun[0]
+    os.kill(process, random.choice([signal.SIGKILL, signal.SIGTERM]))
+    while (word := program.stdout.readline().split())[0] != "ended":
+        begun.append(word[0])
+    assert int(word[1]) < 0
     return begun
 
 
@@ -172,8 +179,11 @@ def test_every_killed_trial_has_one_row(store):
     """LINEAGE_KILLS=1000 is the long version."""
     random.seed(7)
     begun = []
-    for number in range(KILLS):
-        begun += kill_one(store, number, random.random() * 0.02)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, KILLED, store.path], **pipes) as program:
+        for number in range(KILLS):
+            begun += kill_one(program, number, random.random() * 0.02)
+        program.stdin.close()
     with Store(store.path) as again:
         rows = again.query()
     names = [row["hypothesis"] for row in rows[1:]]
