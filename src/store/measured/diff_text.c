@@ -6,6 +6,7 @@
  */
 
 #include "collecting.h"
+#include "literals.h"
 
 enum { PATH_LENGTH_MAX = 1024, HEADING_MAX = 120, HEADINGS_MAX = 200 };
 
@@ -13,7 +14,7 @@ enum { PATH_LENGTH_MAX = 1024, HEADING_MAX = 120, HEADINGS_MAX = 200 };
 struct diff_file {
     struct collecting *c;
     char path[PATH_LENGTH_MAX];
-    bool open, binary;
+    bool open;
     struct literal_set from, to;
     struct buf old, new; /* the two sides of the current hunk */
     char scope[HEADING_MAX];
@@ -66,63 +67,106 @@ static void count(struct diff_file *f, const char *heading, size_t added, size_t
 }
 
 /* Reads the literals of a hunk's side. Its lines are numbered from the hunk's place in the new file. */
-static void read_side(struct diff_file *f, struct literal_set *set, const struct buf *side)
+static void read_side(struct diff_file *f, struct literal_set *set, const struct file_text *side)
 {
-    size_t first = set->n;
+    const size_t first = set->n;
     const char *scope = arena_text(&set->arena, f->scope, strlen(f->scope));
-    if (!scope || side->failed) {
-        set->failed = true;
-        return;
-    }
+    set->failed = set->failed || !scope;
     set->n_scopes = 0;
-    if (side->length)
-        literals_read(set, language_of(f->path, side->data, side->length), scope, f->in_function, side->data, side->length);
+    if (scope && side->length)
+        literals_read(set, language_of(f->path, side->text, side->length), scope, f->in_function, side->text, side->length);
     for (size_t i = first; i < set->n; i++)
         set->items[i].line += f->line - 1;
 }
 
-/* Each changed line counts for the function that encloses it. */
-static void end_hunk(struct diff_file *f, const struct buf *marks)
+/* Reads a hunk: its two sides, and a mark for each line. Each changed line counts for the function that encloses it. */
+static void read_hunk(struct diff_file *f, const struct file_text *from, const struct file_text *to, const struct buf *marks)
 {
-    read_side(f, &f->from, &f->old);
-    const struct literal_set *from = &f->from, *to = &f->to;
     uint32_t old = 1, new = 1;
-    read_side(f, &f->to, &f->new);
+    read_side(f, &f->from, from);
+    read_side(f, &f->to, to);
+    if (f->c->n_code == f->first_code)
+        collect_code(f->c, f->path, NULL, 0, 0, LINEAGE_LINES_COUNTED);
     for (size_t i = 0; i < marks->length && !f->from.failed && !f->to.failed; i++) {
-        char mark = marks->data[i];
-        if (mark == '-')
-            count(f, from->n_scopes ? literals_scope_of(from, old) : f->scope, 0, 1);
-        else if (mark == '+')
-            count(f, to->n_scopes ? literals_scope_of(to, new) : f->scope, 1, 0);
-        f->removed += mark == '-';
-        f->added += mark == '+';
-        old += mark != '+';
-        new += mark != '-';
+        const bool removed = marks->data[i] == '-', added = marks->data[i] == '+';
+        const struct literal_set *set = removed ? &f->from : &f->to;
+        if (removed || added)
+            count(f, set->n_scopes ? literals_scope_of(set, removed ? old : new) : f->scope, added, removed);
+        f->removed += removed;
+        f->added += added;
+        old += !added;
+        new += !removed;
     }
+}
+
+static void end_hunk(struct diff_file *f, struct buf *marks)
+{
+    const struct file_text from = {f->old.data, f->old.length}, to = {f->new.data, f->new.length};
+    f->c->failed = f->c->failed || f->old.failed || f->new.failed || marks->failed;
+    if (!f->c->failed)
+        read_hunk(f, &from, &to, marks);
     buf_reset(&f->old);
     buf_reset(&f->new);
+    buf_reset(marks);
 }
 
 static void end_file(struct diff_file *f)
 {
     struct collecting *c = f->c;
-    if (f->open && !f->from.failed && !f->to.failed) {
-        if (f->binary)
-            collect_code(c, f->path, NULL, 0, 0, LINEAGE_LINES_BINARY);
-        /* The first entry of a file is its sum. */
-        for (size_t i = f->first_code; i < c->n_code; i++)
-            if (!c->code[i].heading && !f->binary) {
-                c->code[i].added = f->added;
-                c->code[i].removed = f->removed;
-            }
+    c->failed = c->failed || f->from.failed || f->to.failed;
+    if (f->open && !c->failed) {
+        if (c->n_code > f->first_code) { /* the first entry of a file is its sum */
+            c->code[f->first_code].added = f->added;
+            c->code[f->first_code].removed = f->removed;
+        }
         if (!f->lone) /* everything in a new file is new */
             collect_literals(c, f->path, &f->from, &f->to);
     }
-    c->failed = c->failed || f->from.failed || f->to.failed;
     literals_release(&f->from);
     literals_release(&f->to);
-    f->open = f->binary = false;
+    f->open = false;
     f->added = f->removed = 0;
+}
+
+static void begin_file(struct diff_file *f, const char *path, bool lone)
+{
+    end_file(f);
+    f->lone = lone;
+    snprintf(f->path, sizeof f->path, "%s", path);
+    f->open = true;
+    f->first_code = f->last_code = f->c->n_code;
+}
+
+static int by_heading(const void *a, const void *b)
+{
+    return strcmp(((const struct lineage_measured_lines *)a)->heading, ((const struct lineage_measured_lines *)b)->heading);
+}
+
+/* Two versions of a file are one hunk without a heading. */
+void collect_file(struct collecting *c, const char *path, const struct file_text *from, const struct file_text *to)
+{
+    static const struct file_text none = {"", 0};
+    const struct file_text *old = from->text ? from : &none, *new = to->text ? to : &none;
+    if (memchr(old->text, '\0', old->length) || memchr(new->text, '\0', new->length)) {
+        collect_code(c, path, NULL, 0, 0, LINEAGE_LINES_BINARY);
+        return;
+    }
+    struct buf marks = {0};
+    struct diff_file *f = calloc(1, sizeof *f);
+    if (f && line_diff(&marks, old, new)) {
+        f->c = c;
+        f->line = 1;
+        begin_file(f, path, !from->text || !to->text);
+        read_hunk(f, old, new, &marks);
+        if (f->added + f->removed == 0) /* only the ends of lines differ */
+            c->n_code = f->first_code;
+        else if (c->n_code > f->first_code)
+            qsort(c->code + f->first_code + 1, c->n_code - f->first_code - 1, sizeof *c->code, by_heading);
+        end_file(f);
+    } else
+        c->failed = true;
+    buf_release(&marks);
+    free(f);
 }
 
 /* The path of a line "+++ b/train.py" or "--- a/train.py", without a time behind a tab. */
@@ -186,15 +230,6 @@ static bool read_hunk_line(struct diff_file *f, const char *line, size_t length,
     return true;
 }
 
-static void begin_file(struct diff_file *f, const char *path, bool lone)
-{
-    end_file(f);
-    f->lone = lone;
-    strcpy(f->path, path);
-    f->open = true;
-    f->first_code = f->last_code = f->c->n_code;
-}
-
 void collect_diff(struct collecting *c, const char *diff, size_t length)
 {
     struct diff_file *f = calloc(1, sizeof *f);
@@ -232,7 +267,6 @@ void collect_diff(struct collecting *c, const char *diff, size_t length)
             continue;
         if (in_hunk)
             end_hunk(f, &marks);
-        buf_reset(&marks);
         in_hunk = false;
         if (n > 4 && memcmp(line, "--- ", 4) == 0) {
             if (!read_path(old_path, line, n))
@@ -249,18 +283,14 @@ void collect_diff(struct collecting *c, const char *diff, size_t length)
             rest -= rest > 7 && memcmp(line + n - 7, " differ", 7) == 0 ? 7 : 0;
             if (both && rest > 4 && read_path(path, both, rest)) {
                 begin_file(f, path, false);
-                f->binary = true;
+                collect_code(c, f->path, NULL, 0, 0, LINEAGE_LINES_BINARY);
             }
-        } else if (f->open && read_hunk_line(f, line, n, &old, &new)) {
-            if (c->n_code == f->first_code)
-                collect_code(c, f->path, NULL, 0, 0, LINEAGE_LINES_COUNTED);
-            in_hunk = true;
-        }
+        } else
+            in_hunk = f->open && read_hunk_line(f, line, n, &old, &new);
     }
     if (in_hunk)
         end_hunk(f, &marks);
     end_file(f);
-    c->failed = c->failed || marks.failed || f->old.failed || f->new.failed;
     buf_release(&marks);
     buf_release(&f->old);
     buf_release(&f->new);

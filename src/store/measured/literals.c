@@ -1,13 +1,13 @@
 /* literals.c: a set of literals, and how two sets are compared. */
 #include "literals.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <lineage/text.h>
+
+/* A literal that moved is looked for among at most this many with its name. */
+enum { SAME_NAME_MAX = 64 };
 
 uint64_t literal_hash(uint64_t hash, const char *text, size_t length)
 {
@@ -34,17 +34,16 @@ void literals_add(struct literal_set *set, const struct literal_place *place, co
         set->failed = true;
         return;
     }
-    uint64_t name_hash = literal_hash(0, place->name, place->name_length);
-    struct literal literal = {.key = literal_hash(place->context, place->name, place->name_length),
-                              .within = place->within,
-                              .name_hash = name_hash,
-                              .scope = place->scope,
-                              .name = arena_text(&set->arena, place->name, place->name_length),
-                              .value = arena_text(&set->arena, value->text, value->length),
-                              .number = value->number,
-                              .line = place->line,
-                              .order = (uint32_t)set->n,
-                              .setting = place->setting};
+    const struct literal literal = {.key = literal_hash(place->context, place->name, place->name_length),
+                                    .within = place->within,
+                                    .name_hash = literal_hash(0, place->name, place->name_length),
+                                    .scope = place->scope,
+                                    .name = arena_text(&set->arena, place->name, place->name_length),
+                                    .value = arena_text(&set->arena, value->text, value->length),
+                                    .number = value->number,
+                                    .line = place->line,
+                                    .order = (uint32_t)set->n,
+                                    .setting = place->setting};
     if (literal.name && literal.value)
         set->items[set->n++] = literal;
     else
@@ -55,24 +54,20 @@ void literals_add_call(struct literal_set *set, uint64_t key)
 {
     if (set->n_calls == LITERALS_MAX)
         return;
-    if (!LIST_ROOM(set->calls, set->n_calls, set->calls_capacity)) {
+    if (LIST_ROOM(set->calls, set->n_calls, set->calls_capacity))
+        set->calls[set->n_calls++] = key;
+    else
         set->failed = true;
-        return;
-    }
-    set->calls[set->n_calls++] = key;
 }
 
 void literals_add_scope(struct literal_set *set, uint32_t line, const char *scope)
 {
-    if (set->n_scopes && strcmp(set->scopes[set->n_scopes - 1].scope, scope) == 0)
+    if (set->n_scopes == LITERALS_MAX || (set->n_scopes && strcmp(set->scopes[set->n_scopes - 1].scope, scope) == 0))
         return;
-    if (set->n_scopes == LITERALS_MAX)
-        return;
-    if (!LIST_ROOM(set->scopes, set->n_scopes, set->scopes_capacity)) {
+    if (LIST_ROOM(set->scopes, set->n_scopes, set->scopes_capacity))
+        set->scopes[set->n_scopes++] = (struct scope_line){line, scope};
+    else
         set->failed = true;
-        return;
-    }
-    set->scopes[set->n_scopes++] = (struct scope_line){line, scope};
 }
 
 const char *literals_scope_of(const struct literal_set *set, uint32_t line)
@@ -105,18 +100,24 @@ static bool literal_equal(const struct literal *a, const struct literal *b)
     return a->number.present == b->number.present && strcmp(a->value, b->value) == 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
 static int by_key(const void *a, const void *b)
 {
     const struct literal *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
+    const int order = by_number(&x->key, &y->key);
+    return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-static int by_number(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    const struct literal *x = *(const struct literal *const *)a, *y = *(const struct literal *const *)b;
+    const int order = by_number(&x->name_hash, &y->name_hash);
+    return order ? order : (x > y) - (x < y);
 }
 
 /* A difference, before it is reported in the order of the lines. */
@@ -130,38 +131,20 @@ static int by_line(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct literal *x = *(const struct literal *const *)a, *y = *(const struct literal *const *)b;
-    if (x->name_hash != y->name_hash)
-        return x->name_hash < y->name_hash ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
-/* The literals of one side by name, to find settings that moved to another place. */
-struct by_name {
-    const struct literal **items;
+struct comparing {
+    const struct literal_set *from, *to;
+    const struct literal **names; /* [from->n] the literals of `from` by name, to find settings that moved to another place */
+    struct difference *found;
     size_t n;
 };
 
-static bool index_names(struct by_name *names, const struct literal_set *set)
+/* The first of a set's literals, by key, that does not come before that key. */
+static size_t first_of_key(const struct literal_set *set, uint64_t key)
 {
-    names->items = malloc((set->n + 1) * sizeof *names->items);
-    names->n = set->n;
-    if (!names->items)
-        return false;
-    for (size_t i = 0; i < set->n; i++)
-        names->items[i] = &set->items[i];
-    qsort(names->items, set->n, sizeof *names->items, by_name);
-    return true;
-}
-
-static size_t first_of_name(const struct by_name *names, uint64_t name_hash)
-{
-    size_t low = 0, high = names->n;
+    size_t low = 0, high = set->n;
     while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names->items[middle]->name_hash < name_hash)
+        const size_t middle = low + (high - low) / 2;
+        if (set->items[middle].key < key)
             low = middle + 1;
         else
             high = middle;
@@ -169,40 +152,32 @@ static size_t first_of_name(const struct by_name *names, uint64_t name_hash)
     return low;
 }
 
-static int compare_key(const void *key, const void *item)
-{
-    uint64_t x = *(const uint64_t *)key, y = ((const struct literal *)item)->key;
-    return (x > y) - (x < y);
-}
-
 static bool has_key(const struct literal_set *set, uint64_t key)
 {
-    return set->n && bsearch(&key, set->items, set->n, sizeof *set->items, compare_key);
+    const size_t at = first_of_key(set, key);
+    return at < set->n && set->items[at].key == key;
 }
 
-struct comparing {
-    const struct literal_set *from, *to;
-    struct by_name names;
-    struct difference *found;
-    size_t n;
-};
-
-/* Handles a literal whose key the other side does not have. The literal moved if the other side has a setting of that
- * name that is gone from its place. It is not new either if the
- * other side has the same value under that name anywhere. */
+/* Handles a literal whose key the other side does not have. It is not new if the other side has the same value under that name
+ * anywhere, and it moved if one setting of that name is gone from its place. */
 static void take_new(struct comparing *c, const struct literal *after)
 {
     const struct literal *moved = NULL;
-    size_t n_moved = 0;
-    bool setting =
+    size_t n_moved = 0, low = 0, high = c->from->n;
+    const bool setting =
         after->setting || (after->within && c->from->n_calls &&
                            bsearch(&after->within, c->from->calls, c->from->n_calls, sizeof *c->from->calls, by_number));
     if (!setting || strcmp(after->value, "none") == 0)
         return;
-    size_t seen = 0;
-    for (size_t i = first_of_name(&c->names, after->name_hash);
-         i < c->names.n && c->names.items[i]->name_hash == after->name_hash && seen < 64; i++, seen++) {
-        const struct literal *before = c->names.items[i];
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (c->names[middle]->name_hash < after->name_hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < c->from->n && i < low + SAME_NAME_MAX && c->names[i]->name_hash == after->name_hash; i++) {
+        const struct literal *before = c->names[i];
         if (!before->setting && !after->within)
             continue;
         if (literal_equal(before, after))
@@ -217,49 +192,55 @@ static void take_new(struct comparing *c, const struct literal *after)
 
 static void compare_group(struct comparing *c, const struct literal *from, size_t n_from, const struct literal *to, size_t n_to)
 {
-    while (n_from && n_to && literal_equal(from, to)) {
+    for (; n_from && n_to && literal_equal(from, to); n_from--, n_to--)
         from++, to++;
-        n_from--, n_to--;
-    }
-    while (n_from && n_to && literal_equal(&from[n_from - 1], &to[n_to - 1])) {
-        n_from--;
+    for (; n_from && n_to && literal_equal(&from[n_from - 1], &to[n_to - 1]); n_from--)
         n_to--;
-    }
     for (size_t i = 0; n_from == n_to && i < n_to; i++)
         if (!literal_equal(&from[i], &to[i]))
             c->found[c->n++] = (struct difference){&from[i], &to[i]};
+}
+
+static size_t end_of_key(const struct literal_set *set, size_t at)
+{
+    size_t end = at + 1;
+    while (end < set->n && set->items[end].key == set->items[at].key)
+        end++;
+    return end;
 }
 
 bool literals_compare(struct literal_set *from, struct literal_set *to,
                       void (*found)(void *context, const struct literal *before, const struct literal *after), void *context)
 {
     struct comparing c = {.from = from, .to = to};
-    if (from->n)
-        qsort(from->items, from->n, sizeof *from->items, by_key);
-    if (to->n)
-        qsort(to->items, to->n, sizeof *to->items, by_key);
-    if (from->n_calls)
-        qsort(from->calls, from->n_calls, sizeof *from->calls, by_number);
     c.found = malloc((to->n + 1) * sizeof *c.found);
-    bool ok = c.found && index_names(&c.names, from) && !from->failed && !to->failed;
-    for (size_t at = 0, i = 0, end, j; ok && at < to->n; at = end, i = j) {
-        uint64_t key = to->items[at].key;
-        for (end = at + 1; end < to->n && to->items[end].key == key; end++)
-            ;
-        while (i < from->n && from->items[i].key < key)
-            i++;
-        for (j = i; j < from->n && from->items[j].key == key; j++)
-            ;
-        if (i == j && !from->truncated)
+    c.names = malloc((from->n + 1) * sizeof *c.names);
+    const bool ok = c.found && c.names && !from->failed && !to->failed;
+    if (ok) {
+        if (from->n)
+            qsort(from->items, from->n, sizeof *from->items, by_key);
+        if (to->n)
+            qsort(to->items, to->n, sizeof *to->items, by_key);
+        if (from->n_calls)
+            qsort(from->calls, from->n_calls, sizeof *from->calls, by_number);
+        for (size_t i = 0; i < from->n; i++)
+            c.names[i] = &from->items[i];
+        if (from->n)
+            qsort(c.names, from->n, sizeof *c.names, by_name);
+    }
+    for (size_t at = 0, end; ok && at < to->n; at = end) {
+        const size_t i = first_of_key(from, to->items[at].key);
+        end = end_of_key(to, at);
+        if (i < from->n && from->items[i].key == to->items[at].key)
+            compare_group(&c, from->items + i, end_of_key(from, i) - i, to->items + at, end - at);
+        else if (!from->truncated)
             take_new(&c, &to->items[at]);
-        else if (i != j)
-            compare_group(&c, from->items + i, j - i, to->items + at, end - at);
     }
     if (ok && c.n)
         qsort(c.found, c.n, sizeof *c.found, by_line);
     for (size_t i = 0; ok && i < c.n; i++)
         found(context, c.found[i].before, c.found[i].after);
     free(c.found);
-    free(c.names.items);
+    free(c.names);
     return ok;
 }

@@ -1,5 +1,6 @@
 /* measure_trial.c: compares a trial with its nearest ancestors whose code and command are known. */
 #include "collecting.h"
+#include "literals.h"
 
 #include <fcntl.h>
 #include <jansson.h>

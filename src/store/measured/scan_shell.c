@@ -5,117 +5,76 @@
  * --lr=3e-4) and the overrides (optimizer.lr=3e-4) are settings. Anything with an expansion in it is not a literal,
  * except ${LR:-3e-4}, which is a default.
  */
-#include <stdlib.h>
-#include <string.h>
+#include "literals.h"
 
-#include "expressions.h"
+enum { DELIMITER_MAX = 64, DEFAULT_MAX = 200, NESTED_MAX = 2, CONTEXT_VARIABLE = 17, CONTEXT_OPTION = 19 };
 
-enum { DELIMITER_MAX = 64, NESTED_MAX = 2, CONTEXT_VARIABLE = 17, CONTEXT_OPTION = 19 };
+#define DIGITS "0123456789"
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_" DIGITS
 
 /* A word without its quotes. */
 struct word {
     const char *text;
-    size_t length, offset; /* offset: in the unquoted text, of which the address changes until the command ends */
+    size_t offset; /* in the unquoted text, of which the address changes until the command ends */
     uint32_t line;
     bool literal; /* nothing in it is expanded */
 };
 
-static bool is_name_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-static size_t name_length(const char *text, size_t length)
-{
-    size_t n = 0;
-    while (n < length && is_name_byte(text[n]) && (n || !(text[0] >= '0' && text[0] <= '9')))
-        n++;
-    return n;
-}
-
-static void add(struct literal_set *set, uint64_t context, const char *name, size_t name_length, const char *value,
-                size_t value_length, uint32_t line)
+static void add(struct literal_set *set, uint64_t context, const char *name, size_t name_length, const char *value, uint32_t line)
 {
     struct constant constant;
-    struct literal_place place = {
+    const struct literal_place place = {
         .context = context, .scope = "", .name = name, .name_length = name_length, .line = line, .setting = true};
-    if (!memchr(value, LITERALS_FILLED_IN, value_length) && constant_of_word(&constant, value, value_length))
+    if (!strchr(value, LITERALS_FILLED_IN) && constant_of_word(&constant, value, strlen(value)))
         literals_add(set, &place, &constant);
 }
 
-/* Whether a word is an option's value rather than the next option: -0.5 is a number. */
-static bool is_value(const struct word *word)
+static bool is_number(const char *word)
 {
     struct constant value;
-    if (!word->length || word->text[0] != '-')
-        return word->length > 0;
-    return word->length > 1 && constant_of_word(&value, word->text, word->length) && value.number.present;
+    return constant_of_word(&value, word, strlen(word)) && value.number.present;
 }
 
-static bool is_script(const struct word *word)
+static bool ends_with(const char *word, const char *end)
 {
-    static const char *const ends[] = {".py", ".sh", ".pl", ".jl", ".lua"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (word->length > strlen(ends[i]) && memcmp(word->text + word->length - strlen(ends[i]), ends[i], strlen(ends[i])) == 0)
-            return true;
-    return false;
+    const size_t length = strlen(word);
+    return length > strlen(end) && strcmp(word + length - strlen(end), end) == 0;
 }
 
-/* optimizer.lr=0.1: another setting, not the value of the option in front of it. */
-static bool is_override(const struct word *word)
+/* Whether a word is the value of the option in front of it, and not the next option (-0.5 is a number), a script, or another setting
+ * (optimizer.lr=0.1). */
+static bool is_value(const char *word)
 {
-    const char *equals = memchr(word->text, '=', word->length);
-    size_t n = 0, length = equals ? (size_t)(equals - word->text) : 0;
-    while (n < length && (is_name_byte(word->text[n]) || strchr("+.-/@:", word->text[n])))
-        n++;
-    return length > 0 && n == length;
-}
-
-static bool is_option(const struct word *word)
-{
-    return word->length > 2 && word->text[0] == '-' && word->text[1] == '-' && is_name_byte(word->text[2]);
+    static const char *const scripts[] = {".py", ".sh", ".pl", ".jl", ".lua"};
+    const size_t name = strspn(word, NAME_BYTES "+.-/@:");
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        if (ends_with(word, scripts[i]))
+            return false;
+    return *word && !(name && word[name] == '=') && (*word != '-' || (word[1] && is_number(word)));
 }
 
 /* --lr=VALUE, --lr VALUE, --fast. Returns the number of words. */
 static size_t read_option(struct literal_set *set, const struct word *words, size_t n)
 {
-    const char *name = words[0].text + 2, *equals = memchr(name, '=', words[0].length - 2);
-    size_t length = equals ? (size_t)(equals - name) : words[0].length - 2;
-    if (equals) {
-        if (words[0].literal)
-            add(set, CONTEXT_OPTION, name, length, equals + 1, words[0].length - 2 - length - 1, words[0].line);
-        return 1;
-    }
-    if (n > 1 && is_value(&words[1]) && !is_script(&words[1]) && !is_override(&words[1])) {
-        if (words[1].literal)
-            add(set, CONTEXT_OPTION, name, length, words[1].text, words[1].length, words[1].line);
-        return 2;
-    }
-    add(set, CONTEXT_OPTION, name, length, "true", 4, words[0].line);
-    return 1;
+    const char *name = words[0].text + 2;
+    const size_t length = strcspn(name, "=");
+    const bool equals = name[length] == '=', next = !equals && n > 1 && is_value(words[1].text);
+    const char *value = equals ? name + length + 1 : next ? words[1].text : "true";
+    if (words[next].literal || (!equals && !next))
+        add(set, CONTEXT_OPTION, name, length, value, words[next].line);
+    return next ? 2 : 1;
 }
 
 /* LR=3e-4 and, behind the command, optimizer.lr=3e-4 or +optimizer.lr=3e-4. */
 static bool read_assignment(struct literal_set *set, const struct word *word, bool variable)
 {
-    const char *text = word->text, *equals = memchr(text, '=', word->length);
-    size_t length = equals ? (size_t)(equals - text) : 0;
-    while (!variable && length && *text == '+')
-        text++, length--;
-    size_t good = 0;
-    while (good < length && (is_name_byte(text[good]) || (!variable && strchr(".-/@:", text[good]))))
-        good++;
-    if (!length || good != length || (text[0] >= '0' && text[0] <= '9'))
+    const char *text = word->text + (variable ? 0 : strspn(word->text, "+"));
+    const size_t length = strspn(text, variable ? NAME_BYTES : NAME_BYTES ".-/@:");
+    if (!length || text[length] != '=' || strchr(DIGITS, *text))
         return false;
     if (word->literal)
-        add(set, variable ? CONTEXT_VARIABLE : CONTEXT_OPTION, text, length, equals + 1,
-            word->length - (size_t)(equals + 1 - word->text), word->line);
+        add(set, variable ? CONTEXT_VARIABLE : CONTEXT_OPTION, text, length, text + length + 1, word->line);
     return true;
-}
-
-static bool word_is(const struct word *word, const char *text)
-{
-    return word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
 }
 
 static void read_script(struct literal_set *set, const char *text, size_t length, uint32_t line, unsigned nested);
@@ -128,41 +87,40 @@ static void read_simple_command(struct literal_set *set, const struct word *word
     for (bool more = true; more && at < n;) {
         more = read_assignment(set, &words[at], true);
         for (size_t i = 0; !more && i < sizeof before / sizeof *before; i++)
-            more = word_is(&words[at], before[i]);
+            more = strcmp(words[at].text, before[i]) == 0;
         at += more;
     }
-    for (at++; at < n;) {
-        if (is_option(&words[at]))
-            at += read_option(set, &words[at], n - at);
-        else if (word_is(&words[at], "-c") && at + 1 < n && nested < NESTED_MAX) {
-            read_script(set, words[at + 1].text, words[at + 1].length, words[at + 1].line, nested + 1);
-            at += 2;
-        } else if (words[at].length == 2 && words[at].text[0] == '-' && at + 1 < n && is_name_byte(words[at].text[1]) &&
-                   words[at + 1].literal) {
-            struct constant value; /* -n 5: only a number is certain to belong to the option */
-            bool number = constant_of_word(&value, words[at + 1].text, words[at + 1].length) && value.number.present;
-            if (number)
-                add(set, CONTEXT_OPTION, words[at].text, 2, words[at + 1].text, words[at + 1].length, words[at + 1].line);
-            at += number ? 2 : 1;
-        } else {
-            read_assignment(set, &words[at], false);
+    for (at++; at < n; at++) {
+        const char *word = words[at].text;
+        const struct word *next = at + 1 < n ? &words[at + 1] : NULL;
+        const bool dash = word[0] == '-' && word[1] && strchr(NAME_BYTES, word[1]) && !word[2];
+        if (word[0] == '-' && word[1] == '-' && word[2] && strchr(NAME_BYTES, word[2]))
+            at += read_option(set, &words[at], n - at) - 1;
+        else if (dash && word[1] == 'c' && next && nested < NESTED_MAX) {
+            read_script(set, next->text, strlen(next->text), next->line, nested + 1);
             at++;
-        }
+        } else if (dash) {
+            if (next && next->literal && is_number(next->text)) { /* -n 5: only a number is certain to belong to the option */
+                add(set, CONTEXT_OPTION, word, 2, next->text, next->line);
+                at++;
+            }
+        } else
+            read_assignment(set, &words[at], false);
     }
 }
 
 void literals_read_command(struct literal_set *set, const char *const *argv, size_t n)
 {
     struct word *words = calloc(n + 1, sizeof *words);
-    if (!words) {
-        set->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        words[i] = (struct word){.text = argv[i], .length = strlen(argv[i]), .line = 1, .literal = true};
-    read_simple_command(set, words, n, 0);
+    for (size_t i = 0; words && i < n; i++)
+        words[i] = (struct word){.text = argv[i], .line = 1, .literal = true};
+    if (words)
+        read_simple_command(set, words, n, 0);
+    set->failed = set->failed || !words;
     free(words);
 }
+
+/* ---- scripts ---- */
 
 struct script {
     struct literal_set *set;
@@ -173,34 +131,36 @@ struct script {
     struct word *words;
     size_t n, capacity;
     struct buf unquoted; /* the text of the words of this command */
-    char delimiter[DELIMITER_MAX]; /* of a here-document that begins after this line */
-    bool has_delimiter;
+    char delimiter[DELIMITER_MAX]; /* of a here-document that begins after this line; "" for none */
 };
 
-/* ${LR:-3e-4} or ${LR:=3e-4} at text[at], where `$` is. Returns the position behind it, or at + 1. */
-static size_t read_default(struct script *s, size_t at)
+static bool begins(const struct script *s, const char *text)
 {
-    const char *text = s->text;
-    size_t from = at + 2, end;
-    if (at + 3 >= s->length || text[at + 1] != '{')
-        return at + 1;
-    size_t name = name_length(text + from, s->length - from), value = from + name;
+    return s->length - s->at >= strlen(text) && memcmp(s->text + s->at, text, strlen(text)) == 0;
+}
+
+/* ${LR:-3e-4} or ${LR:=3e-4} at the `$`. */
+static void read_default(struct script *s)
+{
+    char text[DEFAULT_MAX];
+    const size_t left = s->length - s->at < sizeof text - 1 ? s->length - s->at : sizeof text - 1;
+    memcpy(text, s->text + s->at, left);
+    text[left] = '\0';
+    const size_t name = strncmp(text, "${", 2) == 0 && !strchr(DIGITS, text[2]) ? strspn(text + 2, NAME_BYTES) : 0;
+    char *value = text + 2 + name;
     if (!name)
-        return at + 1;
-    if (value < s->length && text[value] == ':')
-        value++;
-    if (value >= s->length || (text[value] != '-' && text[value] != '='))
-        return at + 1;
+        return;
+    value += *value == ':';
+    const size_t length = strcspn(value, "}\n$");
+    if ((*value != '-' && *value != '=') || value[length] != '}')
+        return;
+    value[length] = '\0';
     value++;
-    for (end = value; end < s->length && text[end] != '}' && text[end] != '\n' && text[end] != '$' && end - value < 200; end++)
-        ;
-    if (end >= s->length || text[end] != '}')
-        return at + 1;
-    size_t length = end - value, first = value;
-    if (length >= 2 && (text[first] == '"' || text[first] == '\'') && text[first + length - 1] == text[first])
-        first++, length -= 2;
-    add(s->set, CONTEXT_VARIABLE, text + from, name, text + first, length, s->line);
-    return end + 1;
+    if (length > 2 && strchr("\"'", *value) && value[length - 2] == *value) {
+        value[length - 2] = '\0';
+        value++;
+    }
+    add(s->set, CONTEXT_VARIABLE, text + 2, name, value, s->line);
 }
 
 static void end_command(struct script *s)
@@ -214,16 +174,14 @@ static void end_command(struct script *s)
     buf_reset(&s->unquoted);
 }
 
-/* Reads the text behind << as the delimiter, and skips the documents after the line. */
+/* Reads the text behind << as the delimiter of a document. */
 static void read_here(struct script *s)
 {
     size_t n = 0;
-    s->at += 2;
-    s->at += s->at < s->length && s->text[s->at] == '-';
-    while (s->at < s->length && s->text[s->at] == ' ')
-        s->at++;
-    for (char quote = '\0'; s->at < s->length && (quote ? s->text[s->at] != '\n' : !strchr(" \t\n;|&<>()", s->text[s->at]));
-         s->at++) {
+    char quote = '\0';
+    for (s->at += begins(s, "<<-") ? 3 : 2; s->at < s->length && s->text[s->at] == ' '; s->at++)
+        ;
+    for (; s->at < s->length && (quote ? s->text[s->at] != '\n' : !strchr(" \t\n;|&<>()", s->text[s->at])); s->at++) {
         const char c = s->text[s->at];
         if (quote ? c == quote : c == '"' || c == '\'')
             quote = quote ? '\0' : c;
@@ -231,22 +189,21 @@ static void read_here(struct script *s)
             s->delimiter[n++] = c;
     }
     s->delimiter[n] = '\0';
-    s->has_delimiter = n > 0;
 }
 
+/* Skips the here-document after the line. */
 static void skip_document(struct script *s)
 {
-    s->has_delimiter = false;
-    while (s->at < s->length) {
-        const char *line = s->text + s->at, *end = memchr(line, '\n', s->length - s->at);
-        size_t length = end ? (size_t)(end - line) : s->length - s->at;
-        s->at += length + (end != NULL);
-        s->line++;
-        while (length && *line == '\t')
-            line++, length--;
-        if (length == strlen(s->delimiter) && memcmp(line, s->delimiter, length) == 0)
-            return;
+    const size_t length = strlen(s->delimiter);
+    for (bool end = !length; s->at < s->length && !end; s->line++) {
+        while (s->at < s->length && s->text[s->at] == '\t')
+            s->at++;
+        const char *line = s->text + s->at, *next = memchr(line, '\n', s->length - s->at);
+        const size_t n = next ? (size_t)(next - line) : s->length - s->at;
+        end = n == length && memcmp(line, s->delimiter, length) == 0;
+        s->at += n + (next != NULL);
     }
+    s->delimiter[0] = '\0';
 }
 
 /* Reads one word into s->unquoted. */
@@ -256,33 +213,30 @@ static void read_word(struct script *s)
         s->set->failed = true;
         return;
     }
-    struct word word = {.offset = s->unquoted.length, .line = s->line, .literal = true};
+    struct word *word = &s->words[s->n++];
+    *word = (struct word){.offset = s->unquoted.length, .line = s->line, .literal = true};
     char quote = '\0';
     for (; s->at < s->length; s->at++) {
-        char c = s->text[s->at];
-        if (!quote && strchr(" \t\r\n;|&()<>", c) && c)
+        const char c = s->text[s->at];
+        if (!quote && c && strchr(" \t\r\n;|&()<>", c))
             break;
         s->line += c == '\n';
-        if (quote && c == quote)
-            quote = '\0';
-        else if (!quote && (c == '"' || c == '\''))
-            quote = c;
-        else if (c == '\\' && quote != '\'' && s->at + 1 < s->length) {
+        if (quote ? c == quote : c == '"' || c == '\'') {
+            quote = quote ? '\0' : c;
+        } else if (c == '\\' && quote != '\'' && s->at + 1 < s->length) {
             s->at++;
             s->line += s->text[s->at] == '\n';
             if (s->text[s->at] != '\n')
                 buf_put(&s->unquoted, s->text[s->at]);
         } else {
-            if (quote != '\'' && (c == '$' || c == '`'))
-                word.literal = false;
-            if (quote != '\'' && c == '$')
-                read_default(s, s->at);
+            if (quote != '\'' && (c == '$' || c == '`')) {
+                word->literal = false;
+                read_default(s);
+            }
             buf_put(&s->unquoted, c);
         }
     }
-    word.length = s->unquoted.length - word.offset;
     buf_put(&s->unquoted, '\0');
-    s->words[s->n++] = word;
 }
 
 /* Skips the arithmetic of ((1 << n)) on this line, which has no here-documents. */
@@ -300,30 +254,30 @@ static void read_script(struct literal_set *set, const char *text, size_t length
 {
     struct script s = {.set = set, .text = text, .length = length, .line = line, .nested = nested};
     while (s.at < length && !set->failed) {
-        char c = text[s.at];
+        const char c = text[s.at];
         if (c == '#') {
             while (s.at < length && text[s.at] != '\n')
                 s.at++;
-        } else if (c == '\\' && s.at + 1 < length && text[s.at + 1] == '\n') {
+        } else if (begins(&s, "\\\n")) {
             s.at += 2;
             s.line++;
-        } else if (c == '(' && s.at + 1 < length && text[s.at + 1] == '(') {
+        } else if (begins(&s, "((")) {
             end_command(&s);
             skip_arithmetic(&s);
-        } else if (c == '\n' || strchr(";|&()", c)) {
+        } else if (c && strchr("\n;|&()", c)) {
             end_command(&s);
             s.at++;
             s.line += c == '\n';
-            if (c == '\n' && s.has_delimiter)
+            if (c == '\n')
                 skip_document(&s);
-        } else if (length - s.at > 2 && memcmp(text + s.at, "<<<", 3) == 0) {
+        } else if (begins(&s, "<<<")) {
             for (s.at += 3; s.at < length && (text[s.at] == ' ' || text[s.at] == '\t');)
                 s.at++;
             read_word(&s); /* an input is not a word of the command */
             s.n -= s.n > 0;
-        } else if (c == '<' && s.at + 1 < length && text[s.at + 1] == '<')
+        } else if (begins(&s, "<<"))
             read_here(&s);
-        else if (c == ' ' || c == '\t' || c == '\r' || c == '<' || c == '>' || c == '\0')
+        else if (!c || strchr(" \t\r<>", c))
             s.at++;
         else
             read_word(&s);

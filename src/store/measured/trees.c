@@ -10,6 +10,7 @@
 
 #include "../files/fs.h"
 #include "collecting.h"
+#include "literals.h"
 
 enum { DEPTH_MAX = 16, PATH_LENGTH_MAX = 1024, NAMES_MAX = 20000, FROM = 0, TO = 1 };
 
