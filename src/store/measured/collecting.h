@@ -46,7 +46,7 @@ void collect_file(struct collecting *c, const char *path, const struct file_text
 /* Reads a regular file of at most `max` bytes to the end of out, following no link. Returns false if there is none. */
 bool read_regular(struct buf *out, int dir_fd, const char *name, size_t max);
 
-/* Compares two directories, which stay open. A side that does not exist is -1. */
+/* Compares two directories, which stay open. */
 void collect_trees(struct collecting *c, int from_fd, int to_fd);
 
 /* Reads a unified diff. */

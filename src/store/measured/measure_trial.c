@@ -22,8 +22,14 @@ struct program {
     int snapshot_fd;   /* -1 for none */
     int provenance_fd; /* -1 for none */
     json_t *run;       /* run.json; NULL for none */
+    bool has_git;      /* it names a commit: */
+    const char *commit;  /* of the repository that it was run in .. */
+    const char *code;    /* .. that has the changes of the work tree in it, too; NULL if it could not be made */
+    const char
+        *against; /* the trial with whose code `lineage run` compared this one before it started; "" if it is not known .. */
+    const char *change;  /* .. and a summary of the diff; NULL for none */
     struct file_text diff; /* of the commits of this trial and the other, if the caller knows it; text NULL: unknown */
-    struct lineage_code code;
+    struct lineage_code code_files;
     bool has_code;
     bool failed;       /* out of memory */
     bool gone;         /* the row names a snapshot or code that is not here now */
@@ -31,41 +37,48 @@ struct program {
 
 enum { RUN_MAX = 1 << 20, DIFF_MAX = 16 << 20, WORDS_MAX = 4096, ID_MAX = 200 };
 
+/* Reads run.json. */
+static void read_run(struct program *program)
+{
+    struct lineage_error ignored;
+    struct buf text = {0};
+    if (program->provenance_fd >= 0 && read_regular(&text, program->provenance_fd, "run.json", RUN_MAX) &&
+        json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_ENOMEM)
+        program->failed = true;
+    program->failed = program->failed || text.failed;
+    buf_release(&text);
+    const json_t *git = json_object_get(program->run, "git");
+    program->has_git = git != NULL;
+    program->commit = json_string_value(json_object_get(git, "commit"));
+    program->code = json_string_value(json_object_get(git, "code"));
+    program->against = json_string_value(json_object_get(git, "against"));
+    program->change = json_string_value(json_object_get(git, "change"));
+    program->against = program->against ? program->against : "";
+}
+
 /* Opens what is there. Nothing of it is required, and links are not followed. */
 static void program_open(struct program *program, struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct lineage_error ignored;
     struct lineage_code_note note;
-    struct buf text = {0};
-    size_t length = strlen(trial->exp_id);
-    bool has_snapshot = trial->snapshot_path && *trial->snapshot_path;
+    char path[sizeof PLACE_PROVENANCE "/" + ID_MAX];
+    const size_t length = strlen(trial->exp_id);
+    const bool has_snapshot = trial->snapshot_path && *trial->snapshot_path;
     *program = (struct program){.exp_id = trial->exp_id, .snapshot_fd = -1, .provenance_fd = -1};
     if (has_snapshot)
         program->snapshot_fd = fs_open_below(store->dir_fd, trial->snapshot_path);
     if (lineage_code_note_parse(&note, trial->notes)) {
-        enum lineage_status status = lineage_code_load(&program->code, store, trial, &ignored);
+        enum lineage_status status = lineage_code_load(&program->code_files, store, trial, &ignored);
         program->has_code = status == LINEAGE_OK;
         program->gone = !program->has_code;
         program->failed = status == LINEAGE_ENOMEM;
     }
     program->gone = program->gone || (has_snapshot && program->snapshot_fd < 0);
-    if (!length || length > ID_MAX || trial->exp_id[0] == '.' || strchr(trial->exp_id, '/'))
-        return;
-    int places = fs_open(store->dir_fd, PLACE_PROVENANCE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (places < 0)
-        return;
-    program->provenance_fd = fs_open(places, trial->exp_id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    fs_close(places);
-    if (program->provenance_fd >= 0 && read_regular(&text, program->provenance_fd, "run.json", RUN_MAX))
-        program->failed =
-            json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_ENOMEM ||
-            program->failed;
-    if (program->run && !json_is_object(program->run)) {
-        json_decref(program->run);
-        program->run = NULL;
+    if (length && length <= ID_MAX && trial->exp_id[0] != '.' && !strchr(trial->exp_id, '/')) {
+        snprintf(path, sizeof path, PLACE_PROVENANCE "/%s", trial->exp_id);
+        program->provenance_fd = fs_open_below(store->dir_fd, path);
     }
-    program->failed = program->failed || text.failed;
-    buf_release(&text);
+    read_run(program);
 }
 
 static void program_close(struct program *program)
@@ -74,19 +87,8 @@ static void program_close(struct program *program)
     fs_close(program->provenance_fd);
     json_decref(program->run);
     if (program->has_code)
-        lineage_code_release(&program->code);
+        lineage_code_release(&program->code_files);
     *program = (struct program){.snapshot_fd = -1, .provenance_fd = -1};
-}
-
-/* Whether there is code, and a command, to compare with another trial's. */
-static bool program_has_code(const struct program *program)
-{
-    return program->snapshot_fd >= 0 || program->has_code || json_object_get(program->run, "git");
-}
-
-static bool program_has_command(const struct program *program)
-{
-    return json_array_size(json_object_get(program->run, "command")) > 0;
 }
 
 /* ---- commands ---- */
@@ -157,37 +159,18 @@ static bool program_compare_commands(struct collecting *c, const struct program 
 
 /* ---- code ---- */
 
-static const char *commit_of(const struct program *program)
-{
-    return json_string_value(json_object_get(json_object_get(program->run, "git"), "commit"));
-}
-
-/* The commit that has the changes of the work tree in it; NULL if it could not be made. */
-static const char *code_of(const struct program *program)
-{
-    return json_string_value(json_object_get(json_object_get(program->run, "git"), "code"));
-}
-
-/* The trial with whose code `lineage run` compared this one before it started; "" if it is not known. */
-static const char *program_against(const struct program *program)
-{
-    const char *against = json_string_value(json_object_get(json_object_get(program->run, "git"), "against"));
-    return against ? against : "";
-}
-
 /* Reads the diff between the commits of two trials. Returns false if none was recorded for them. */
 static bool read_parent_diff(struct collecting *c, const struct program *from, const struct program *to)
 {
-    const char *change = json_string_value(json_object_get(json_object_get(to->run, "git"), "change"));
     struct buf diff = {0};
-    if (!change || !*from->exp_id || strcmp(id_bare(program_against(to)), id_bare(from->exp_id)) != 0)
+    if (!to->change || !*from->exp_id || strcmp(id_bare(to->against), id_bare(from->exp_id)) != 0)
         return false;
     bool there = read_regular(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
     if (there)
         collect_diff(c, diff.data, diff.length);
     c->failed = c->failed || diff.failed;
     buf_release(&diff);
-    return there || !*change; /* "": the code is the same */
+    return there || !*to->change; /* "": the code is the same */
 }
 
 /* Reads one version of a file that a sweep kept; without a file, the text is NULL. */
@@ -226,12 +209,11 @@ static enum lineage_status compare_kept(struct collecting *c, struct lineage_sto
 /* Compares the commits with their changes by what is recorded of them. Returns false if that says nothing about the two. */
 static bool compare_commits(struct collecting *c, const struct program *from, const struct program *to)
 {
-    const char *old = code_of(from), *new = code_of(to);
     if (from->diff.text) {
         collect_diff(c, from->diff.text, from->diff.length);
         return true;
     }
-    return read_parent_diff(c, from, to) || (old && new && strcmp(old, new) == 0);
+    return read_parent_diff(c, from, to) || (from->code && to->code && strcmp(from->code, to->code) == 0);
 }
 
 /* Compares the code of two trials: their snapshots, else the files that their sweep kept; and, without such files, the diff that was
@@ -247,8 +229,8 @@ static enum lineage_status program_compare_code(bool *done, struct collecting *c
     if (snapshots)
         collect_trees(c, from->snapshot_fd, to->snapshot_fd);
     else if (kept)
-        status = compare_kept(c, store, &from->code, &to->code, err);
-    if (snapshots && !kept && !commits && commit_of(from) && commit_of(to)) /* the program is in the commits */
+        status = compare_kept(c, store, &from->code_files, &to->code_files, err);
+    if (snapshots && !kept && !commits && from->commit && to->commit) /* the program is in the commits */
         c->incomplete = true;
     return status;
 }
@@ -295,11 +277,12 @@ static enum lineage_status compare(struct question *q, struct collecting *c, str
     program_open(&mine, q->store, &trial);
     q->settled = !mine.gone;
     c->failed = mine.failed;
-    bool code = program_has_code(&mine), command = program_has_command(&mine);
+    bool code = mine.snapshot_fd >= 0 || mine.has_code || mine.has_git;
+    bool command = json_array_size(json_object_get(mine.run, "command")) > 0;
     for (size_t i = 0; (code || command) && i < ANCESTORS_MAX && !c->failed; i++) {
         bool done = false;
         /* A row that names no parent may have been run from the best trial. */
-        const char *parent = i == 0 && !*trial.parent_exp ? program_against(&mine) : trial.parent_exp;
+        const char *parent = i == 0 && !*trial.parent_exp ? mine.against : trial.parent_exp;
         if ((status = go_back_to(q->store->mirror, parent, &trial, arena, err)) != LINEAGE_OK)
             break;
         program_open(&other, q->store, &trial);

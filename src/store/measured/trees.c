@@ -1,10 +1,9 @@
 /*
- * trees.c: compares two directories. Both are walked together, directory by directory; every name is opened relative to
- * its directory without following links, so nothing outside of the two trees is read. A name is looked at before it is
- * opened, and once more afterwards, because it may refer to something else by then.
+ * trees.c: compares two directories. A name is looked at before it is opened, and once more afterwards, because it may refer to
+ * something else by then; and every name is opened without following links, so nothing outside of the two trees is read.
  *
- * A program that exists on one side only may have been renamed. Such files are kept until the end, and then matched by
- * their names without the directory, or because only one of their kind is left on each side.
+ * A program that exists on one side only may have been renamed. Such files are matched by their names without the directory, or because
+ * only one of their kind is left on each side.
  */
 #include <fcntl.h>
 
@@ -12,76 +11,63 @@
 #include "collecting.h"
 #include "literals.h"
 
-enum { DEPTH_MAX = 16, PATH_LENGTH_MAX = 1024, NAMES_MAX = 20000, FROM = 0, TO = 1 };
+enum { DEPTH_MAX = 16, PATH_LENGTH_MAX = 1024, NAMES_MAX = 20000, MATCHED_MAX = 500 };
 
 struct entry {
-    char *name;
-    bool is_dir;
+    const char *path;
     uint64_t size;
+    struct buf text; /* data NULL: not read */
+    bool lone;       /* only this side has it, and no file of the other side was found for it */
 };
 
-struct listing {
-    struct entry *items;
-    size_t n, capacity;
-};
-
-/* A program that only one side has. */
-struct lone {
-    char *path, *text;
-    size_t length;
-    bool to, used;
-};
-
-struct trees {
+struct tree {
     struct collecting *c;
-    size_t files[2], bytes[2];
-    struct lone *lone;
-    size_t n_lone, lone_capacity;
+    struct arena *arena;
+    int fd;
+    struct entry *items; /* [n] by path */
+    size_t n, capacity;
+    size_t files, bytes; /* that were read */
 };
 
-static void release_listing(struct listing *list)
+/* By path. What is in a directory comes without other files in between. */
+static int by_path(const void *a, const void *b)
 {
-    for (size_t i = 0; i < list->n; i++)
-        free(list->items[i].name);
-    free(list->items);
-    *list = (struct listing){0};
+    const char *x = ((const struct entry *)a)->path, *y = ((const struct entry *)b)->path;
+    while (*x && *x == *y)
+        x++, y++;
+    return (*x == '/' ? 1 : (unsigned char)*x) - (*y == '/' ? 1 : (unsigned char)*y);
 }
 
-static int by_name(const void *a, const void *b)
+/* Lists the regular files below a directory. Names with a dot in front are caches and settings of other tools. */
+static void list_files(struct tree *t, int dir_fd, const char *prefix, unsigned depth)
 {
-    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
-}
-
-/* Lists regular files and directories. Names with a dot in front are caches and settings of other tools. */
-static void list_directory(struct trees *t, int dir_fd, struct listing *list)
-{
-    int fd = fs_open(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    const int fd = depth <= DEPTH_MAX ? fs_open(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0) : -1;
     DIR *dir = fd >= 0 ? fs_list(fd) : NULL;
     const char *name;
     struct stat st;
+    char path[PATH_LENGTH_MAX];
     t->c->incomplete = t->c->incomplete || !dir;
     while (dir && !t->c->failed && (name = fs_next(dir))) {
         if (name[0] == '.' || strcmp(name, "__pycache__") == 0 || fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &st) != 0 ||
             !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
             continue;
-        if (list->n == NAMES_MAX) {
+        const int n = snprintf(path, sizeof path, "%s%s%s", prefix, name, S_ISDIR(st.st_mode) ? "/" : "");
+        if (n < 0 || (size_t)n >= sizeof path || t->n == NAMES_MAX) {
             t->c->incomplete = true;
-            break;
+        } else if (S_ISDIR(st.st_mode)) {
+            const int below = fs_open(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+            list_files(t, below, path, depth + 1);
+            fs_close(below);
+        } else {
+            const char *mine = arena_text(t->arena, path, (size_t)n);
+            if (mine && LIST_ROOM(t->items, t->n, t->capacity))
+                t->items[t->n++] = (struct entry){.path = mine, .size = (uint64_t)st.st_size, .lone = true};
+            else
+                t->c->failed = true;
         }
-        if (!LIST_ROOM(list->items, list->n, list->capacity)) {
-            t->c->failed = true;
-            break;
-        }
-        char *mine = strdup(name);
-        if (mine)
-            list->items[list->n++] = (struct entry){mine, S_ISDIR(st.st_mode), (uint64_t)st.st_size};
-        else
-            t->c->failed = true;
     }
     if (dir)
         closedir(dir);
-    if (list->n)
-        qsort(list->items, list->n, sizeof *list->items, by_name);
 }
 
 bool read_regular(struct buf *out, int dir_fd, const char *name, size_t max)
@@ -99,168 +85,133 @@ bool read_regular(struct buf *out, int dir_fd, const char *name, size_t max)
     return n >= 0;
 }
 
-/* Reads a file into a new buffer. Returns NULL, with *length 0, if it cannot be read or a limit is reached. */
-static char *read_text(struct trees *t, int side, int dir_fd, const char *name, size_t *length)
-{
-    struct buf out = {0};
-    const size_t left = LINEAGE_MEASURED_BYTES - t->bytes[side];
-    bool within = t->files[side] < LINEAGE_MEASURED_FILES &&
-                  read_regular(&out, dir_fd, name, left < LINEAGE_MEASURED_FILE ? left : LINEAGE_MEASURED_FILE);
-    t->c->failed = t->c->failed || out.failed;
-    t->c->incomplete = t->c->incomplete || !within;
-    *length = out.length;
-    t->files[side] += within;
-    t->bytes[side] += out.length;
-    if (within)
-        return out.data;
-    buf_release(&out);
-    return NULL;
-}
-
-static void keep_lone(struct trees *t, const char *path, char *text, size_t length, bool to)
-{
-    char *mine = strdup(path);
-    if (!mine || !LIST_ROOM(t->lone, t->n_lone, t->lone_capacity)) {
-        t->c->failed = true;
-        free(mine);
-        free(text);
-        return;
-    }
-    t->lone[t->n_lone++] = (struct lone){mine, text, length, to, false};
-}
-
-static void compare_lone(struct trees *t, int side, int dir_fd, const struct entry *entry, const char *path)
-{
-    size_t length;
-    if (entry->size > LINEAGE_MEASURED_FILE) {
-        collect_code(t->c, path, NULL, 0, 0, LINEAGE_LINES_LARGE);
-        return;
-    }
-    char *text = read_text(t, side, dir_fd, entry->name, &length);
-    if (text)
-        keep_lone(t, path, text, length, side == TO);
-}
-
-static void compare_both(struct trees *t, int from_fd, int to_fd, const struct entry *from, const struct entry *to,
-                         const char *path)
-{
-    if (from->size > LINEAGE_MEASURED_FILE || to->size > LINEAGE_MEASURED_FILE) {
-        if (from->size != to->size)
-            collect_code(t->c, path, NULL, 0, 0, LINEAGE_LINES_LARGE);
-        t->c->incomplete = true;
-        return;
-    }
-    struct file_text a, b;
-    char *old = read_text(t, FROM, from_fd, from->name, &a.length), *new = read_text(t, TO, to_fd, to->name, &b.length);
-    a.text = old;
-    b.text = new;
-    bool same = old && new && a.length == b.length &&memcmp(old, new, a.length) == 0;
-    if (old && new && !same)
-        collect_file(t->c, path, &a, &b);
-    free(old);
-    free(new);
-}
-
-/* Descriptors are -1 for a directory that only the other side has. */
-static void compare_directories(struct trees *t, int from_fd, int to_fd, const char *prefix, unsigned depth)
-{
-    struct listing from = {0}, to = {0};
-    char path[PATH_LENGTH_MAX];
-    if (depth > DEPTH_MAX) {
-        t->c->incomplete = true;
-        return;
-    }
-    if (from_fd >= 0)
-        list_directory(t, from_fd, &from);
-    if (to_fd >= 0)
-        list_directory(t, to_fd, &to);
-    for (size_t i = 0, k = 0; (i < from.n || k < to.n) && !t->c->failed;) {
-        int order = i == from.n ? 1 : k == to.n ? -1 : strcmp(from.items[i].name, to.items[k].name);
-        const struct entry *a = order <= 0 ? &from.items[i++] : NULL, *b = order >= 0 ? &to.items[k++] : NULL;
-        if (a && b && a->is_dir != b->is_dir)
-            a = NULL; /* a file became a directory, so the file is gone */
-        int n = snprintf(path, sizeof path, "%s%s", prefix, a ? a->name : b->name);
-        if (n < 0 || (size_t)n >= sizeof path - 1) {
-            t->c->incomplete = true;
-        } else if (a ? a->is_dir : b->is_dir) {
-            int old = a ? fs_open(from_fd, a->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
-            int new = b ? fs_open(to_fd, b->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
-            memcpy(path + n, "/", 2);
-            compare_directories(t, old, new, path, depth + 1);
-            fs_close(old);
-            fs_close(new);
-        } else if (a && b)
-            compare_both(t, from_fd, to_fd, a, b, path);
-        else if (a)
-            compare_lone(t, FROM, from_fd, a, path);
-        else
-            compare_lone(t, TO, to_fd, b, path);
-    }
-    release_listing(&from);
-    release_listing(&to);
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-/* The only unused file of the other side with the same language; NULL if there are several or none. */
-static struct lone *only_other(struct trees *t, const struct lone *file)
+/* Returns false if the file cannot be read or a limit is reached. */
+static bool read_file(struct tree *t, struct entry *file)
 {
-    enum language language = language_of(file->path, file->text, file->length);
-    struct lone *found = NULL;
-    size_t mine = 0;
-    for (size_t i = 0; i < t->n_lone; i++) {
-        struct lone *other = &t->lone[i];
-        if (other->used || language_of(other->path, other->text, other->length) != language)
-            continue;
-        mine += other->to == file->to;
-        if (other->to != file->to && found)
-            return NULL;
-        if (other->to != file->to)
-            found = other;
-    }
-    return mine == 1 && language != LANGUAGE_NONE ? found : NULL;
+    char directory[PATH_LENGTH_MAX];
+    const char *name = base_name(file->path);
+    const size_t left = LINEAGE_MEASURED_BYTES - t->bytes;
+    snprintf(directory, sizeof directory, "%.*s", (int)(name - file->path), file->path);
+    const int below = *directory ? fs_open_below(t->fd, directory) : -1, fd = *directory ? below : t->fd;
+    const bool read = t->files < LINEAGE_MEASURED_FILES && fd >= 0 &&
+                      read_regular(&file->text, fd, name, left < LINEAGE_MEASURED_FILE ? left : LINEAGE_MEASURED_FILE);
+    fs_close(below);
+    t->c->failed = t->c->failed || file->text.failed;
+    t->c->incomplete = t->c->incomplete || !read;
+    t->files += read;
+    t->bytes += file->text.length;
+    return read;
 }
 
-static void match_lone(struct trees *t)
+/* Compares two versions of a file that were read, of which one may be missing. */
+static void compare_texts(struct collecting *c, const struct entry *from, const struct entry *to)
 {
-    enum { MATCHED_MAX = 500 }; /* the search is quadratic */
-    for (unsigned pass = 0; pass < 2 && t->n_lone <= MATCHED_MAX; pass++)
-        for (size_t i = 0; i < t->n_lone && !t->c->failed; i++) {
-            struct lone *to = &t->lone[i], *from = NULL;
-            if (!to->to || to->used)
-                continue;
-            for (size_t k = 0; pass == 0 && k < t->n_lone && !from; k++)
-                if (!t->lone[k].to && !t->lone[k].used && strcmp(base_name(t->lone[k].path), base_name(to->path)) == 0)
-                    from = &t->lone[k];
-            if (pass == 1)
-                from = only_other(t, to);
-            if (!from)
-                continue;
-            struct file_text a = {from->text, from->length}, b = {to->text, to->length};
-            if (a.length != b.length || memcmp(a.text, b.text, a.length) != 0)
-                collect_file(t->c, to->path, &a, &b);
-            from->used = to->used = true;
+    struct file_text a = {NULL, 0}, b = {NULL, 0};
+    if (from)
+        a = (struct file_text){from->text.data, from->text.length};
+    if (to)
+        b = (struct file_text){to->text.data, to->text.length};
+    if (!from || !to || a.length != b.length || memcmp(a.text, b.text, a.length) != 0)
+        collect_file(c, to ? to->path : from->path, &a, &b);
+}
+
+static void compare_both(struct tree *from, struct entry *a, struct tree *to, struct entry *b)
+{
+    a->lone = b->lone = false;
+    if (a->size > LINEAGE_MEASURED_FILE || b->size > LINEAGE_MEASURED_FILE) {
+        if (a->size != b->size)
+            collect_code(to->c, b->path, NULL, 0, 0, LINEAGE_LINES_LARGE);
+        to->c->incomplete = true;
+        return;
+    }
+    const bool old = read_file(from, a), new = read_file(to, b);
+    if (old && new)
+        compare_texts(to->c, a, b);
+    buf_release(&a->text);
+    buf_release(&b->text);
+}
+
+static void read_lone(struct tree *t, struct entry *file)
+{
+    if (file->size > LINEAGE_MEASURED_FILE)
+        collect_code(t->c, file->path, NULL, 0, 0, LINEAGE_LINES_LARGE);
+    file->lone = file->size <= LINEAGE_MEASURED_FILE && read_file(t, file);
+}
+
+static enum language language_in(const struct entry *file)
+{
+    return language_of(file->path, file->text.data, file->text.length);
+}
+
+/* The lone file of a tree with that name, or with NULL the only one in that language; NULL if there are several or none. */
+static struct entry *find_lone(struct tree *t, const char *name, enum language language)
+{
+    struct entry *found = NULL;
+    for (size_t i = 0; i < t->n; i++) {
+        struct entry *file = &t->items[i];
+        if (!file->lone || (name ? strcmp(base_name(file->path), name) != 0 : language_in(file) != language))
+            continue;
+        if (name)
+            return file;
+        if (found)
+            return NULL;
+        found = file;
+    }
+    return found;
+}
+
+static void match_lone(struct tree *from, struct tree *to, bool by_name)
+{
+    for (size_t i = 0; i < to->n && !to->c->failed; i++) {
+        struct entry *file = &to->items[i], *other = NULL;
+        const enum language language = file->lone ? language_in(file) : LANGUAGE_NONE;
+        if (file->lone && by_name)
+            other = find_lone(from, base_name(file->path), language);
+        else if (language != LANGUAGE_NONE && find_lone(to, NULL, language) == file)
+            other = find_lone(from, NULL, language);
+        if (other) {
+            compare_texts(to->c, other, file);
+            file->lone = other->lone = false;
         }
-    for (size_t i = 0; i < t->n_lone && !t->c->failed; i++) {
-        const struct lone *file = &t->lone[i];
-        struct file_text text = {file->text, file->length}, none = {NULL, 0};
-        if (!file->used)
-            collect_file(t->c, file->path, file->to ? &none : &text, file->to ? &text : &none);
     }
 }
 
 void collect_trees(struct collecting *c, int from_fd, int to_fd)
 {
-    struct trees t = {.c = c};
-    compare_directories(&t, from_fd, to_fd, "", 0);
-    match_lone(&t);
-    for (size_t i = 0; i < t.n_lone; i++) {
-        free(t.lone[i].path);
-        free(t.lone[i].text);
+    struct arena arena = {0};
+    struct tree trees[2] = {{.c = c, .arena = &arena, .fd = from_fd}, {.c = c, .arena = &arena, .fd = to_fd}};
+    struct tree *from = &trees[0], *to = &trees[1];
+    size_t n_lone = 0;
+    for (size_t side = 0; side < 2; side++) {
+        list_files(&trees[side], trees[side].fd, "", 0);
+        if (trees[side].n)
+            qsort(trees[side].items, trees[side].n, sizeof *trees[side].items, by_path);
     }
-    free(t.lone);
+    for (size_t i = 0, k = 0; (i < from->n || k < to->n) && !c->failed;) {
+        const int order = i == from->n ? 1 : k == to->n ? -1 : by_path(&from->items[i], &to->items[k]);
+        struct entry *a = order <= 0 ? &from->items[i++] : NULL, *b = order >= 0 ? &to->items[k++] : NULL;
+        n_lone += !a || !b;
+        if (a && b)
+            compare_both(from, a, to, b);
+        else
+            read_lone(a ? from : to, a ? a : b);
+    }
+    for (size_t pass = 0; pass < 2 && n_lone <= MATCHED_MAX; pass++) /* the search is quadratic */
+        match_lone(from, to, pass == 0);
+    for (size_t i = 0, k = 0; i < from->n || k < to->n;) {
+        const int order = i == from->n ? 1 : k == to->n ? -1 : by_path(&from->items[i], &to->items[k]);
+        struct entry *file = order <= 0 ? &from->items[i++] : &to->items[k++];
+        if (file->lone && !c->failed)
+            compare_texts(c, order <= 0 ? file : NULL, order <= 0 ? NULL : file);
+        buf_release(&file->text);
+    }
+    free(from->items);
+    free(to->items);
+    arena_release(&arena);
 }
