@@ -5,6 +5,7 @@
  * context are on both sides: they show where an edited line belongs, and never differ.
  */
 
+#include "../format/diff_lines.h"
 #include "collecting.h"
 #include "literals.h"
 
@@ -169,127 +170,70 @@ void collect_file(struct collecting *c, const char *path, const struct file_text
     free(f);
 }
 
-/* The path of a line "+++ b/train.py" or "--- a/train.py", without a time behind a tab. */
-static bool read_path(char path[PATH_LENGTH_MAX], const char *line, size_t length)
+/* Copies a name; "" if it cannot be a path. */
+static void set_path(char path[PATH_LENGTH_MAX], const char *name, size_t length)
 {
-    line += 4;
-    length -= 4;
-    const char *tab = memchr(line, '\t', length);
-    if (tab)
-        length = (size_t)(tab - line);
-    while (length && line[length - 1] == '\r')
-        length--;
-    if (length >= 2 && line[0] == '"' && line[length - 1] == '"')
-        line++, length -= 2;
-    if (length == 9 && memcmp(line, "/dev/null", 9) == 0)
-        return false;
-    if (length > 2 && (line[0] == 'a' || line[0] == 'b') && line[1] == '/')
-        line += 2, length -= 2;
-    if (!length || length >= PATH_LENGTH_MAX || memchr(line, '\0', length))
-        return false;
-    memcpy(path, line, length);
-    path[length] = '\0';
-    return true;
+    snprintf(path, PATH_LENGTH_MAX, "%.*s", length < PATH_LENGTH_MAX && !memchr(name, '\0', length) ? (int)length : 0, name);
 }
 
-static uint32_t read_number(const char **text, const char *end)
+/* "Binary files a/w.bin and b/w.bin differ" */
+static void read_binary(struct diff_file *f, const char *line, size_t length)
 {
-    uint64_t n = 0;
-    while (*text < end && **text >= '0' && **text <= '9') {
-        n = n < 100000000 ? n * 10 + (uint64_t)(**text - '0') : n;
-        (*text)++;
+    char text[2 * PATH_LENGTH_MAX + 64], path[PATH_LENGTH_MAX];
+    snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : 0), line);
+    const char *and = strncmp(text, "Binary files ", 13) == 0 ? strstr(text, " and ") : NULL;
+    char *end = and ? strstr(and, " differ") : NULL;
+    if (!end)
+        return;
+    size_t n = (size_t)(end - and) - 5;
+    const char *name = diff_name(and + 5, &n);
+    set_path(path, name, n);
+    if (*path) {
+        begin_file(f, path, false);
+        collect_code(f->c, f->path, NULL, 0, 0, LINEAGE_LINES_BINARY);
     }
-    return (uint32_t)n;
-}
-
-/* "@@ -10,7 +10,8 @@ heading". Returns false if the line is something else. */
-static bool read_hunk_line(struct diff_file *f, const char *line, size_t length, uint32_t *old, uint32_t *new)
-{
-    const char *at = line + 3, *end = line + length;
-    uint32_t counts[2] = {1, 1}, starts[2];
-    if (length < 8 || memcmp(line, "@@ ", 3) != 0)
-        return false;
-    for (int side = 0; side < 2; side++) {
-        if (at >= end || *at++ != (side ? '+' : '-'))
-            return false;
-        starts[side] = read_number(&at, end);
-        if (at < end && *at == ',') {
-            at++;
-            counts[side] = read_number(&at, end);
-        }
-        if (at >= end || *at++ != ' ')
-            return false;
-    }
-    if (end - at < 2 || memcmp(at, "@@", 2) != 0)
-        return false;
-    at += 2;
-    read_heading(f, at, (size_t)(end - at));
-    f->line = starts[1] ? starts[1] : 1;
-    *old = counts[0];
-    *new = counts[1];
-    return true;
 }
 
 void collect_diff(struct collecting *c, const char *diff, size_t length)
 {
     struct diff_file *f = calloc(1, sizeof *f);
+    struct diff_reader line = {.at = diff, .end = diff + length};
     char path[PATH_LENGTH_MAX], old_path[PATH_LENGTH_MAX] = "";
     struct buf marks = {0};
-    uint32_t old = 0, new = 0; /* lines of the hunk that are still to come */
     bool in_hunk = false;
     if (!f) {
         c->failed = true;
         return;
     }
     f->c = c;
-    for (const char *line = diff, *end = diff + length, *next; line < end && !c->failed; line = next) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        size_t n = stop ? (size_t)(stop - line) : (size_t)(end - line);
-        next = stop ? stop + 1 : end;
-        char mark = n ? line[0] : ' ';
-        if (in_hunk && (old || new) && (mark == ' ' || mark == '+' || mark == '-')) {
-            const char *text = n ? line + 1 : line;
-            size_t text_length = n ? n - 1 : 0;
-            if (mark != '+') {
-                buf_add(&f->old, text, text_length);
-                buf_put(&f->old, '\n');
-                old -= old > 0;
-            }
-            if (mark != '-') {
-                buf_add(&f->new, text, text_length);
-                buf_put(&f->new, '\n');
-                new -= new > 0;
-            }
-            buf_put(&marks, mark);
+    for (enum diff_line kind = DIFF_OTHER; kind != DIFF_END && !c->failed;) {
+        kind = diff_next(&line);
+        if (kind == DIFF_TEXT) {
+            struct buf *const sides[] = {line.mark == '+' ? NULL : &f->old, line.mark == '-' ? NULL : &f->new};
+            for (size_t i = 0; i < 2; i++)
+                if (sides[i]) {
+                    buf_add(sides[i], line.text, line.length);
+                    buf_put(sides[i], '\n');
+                }
+            buf_put(&marks, line.mark);
             continue;
         }
-        if (in_hunk && mark == '\\')
-            continue;
         if (in_hunk)
             end_hunk(f, &marks);
         in_hunk = false;
-        if (n > 4 && memcmp(line, "--- ", 4) == 0) {
-            if (!read_path(old_path, line, n))
-                old_path[0] = '\0';
-        } else if (n > 4 && memcmp(line, "+++ ", 4) == 0) {
-            bool known = read_path(path, line, n);
-            if (known || old_path[0])
-                begin_file(f, known ? path : old_path, !known || !old_path[0]);
-        } else if (n > 13 && memcmp(line, "Binary files ", 13) == 0) {
-            const char *both = NULL;
-            for (const char *at = line + 13; at + 5 < line + n && !both; at++)
-                both = memcmp(at, " and ", 5) == 0 ? at + 1 : NULL;
-            size_t rest = both ? (size_t)(line + n - both) : 0;
-            rest -= rest > 7 && memcmp(line + n - 7, " differ", 7) == 0 ? 7 : 0;
-            if (both && rest > 4 && read_path(path, both, rest)) {
-                begin_file(f, path, false);
-                collect_code(c, f->path, NULL, 0, 0, LINEAGE_LINES_BINARY);
-            }
-        } else
-            in_hunk = f->open && read_hunk_line(f, line, n, &old, &new);
+        if (kind == DIFF_OLD) {
+            set_path(old_path, line.text, line.length);
+        } else if (kind == DIFF_NEW) {
+            set_path(path, line.text, line.length);
+            if (*path || *old_path)
+                begin_file(f, *path ? path : old_path, !*path || !*old_path);
+        } else if (kind == DIFF_HUNK) {
+            f->line = line.new_start ? (uint32_t)line.new_start : 1;
+            in_hunk = f->open;
+            read_heading(f, line.text, line.length);
+        } else if (kind == DIFF_OTHER)
+            read_binary(f, line.text, line.length);
     }
-    if (in_hunk)
-        end_hunk(f, &marks);
     end_file(f);
     buf_release(&marks);
     buf_release(&f->old);
