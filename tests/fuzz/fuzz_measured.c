@@ -27,7 +27,7 @@ static void read_as(enum language language, const char *text, size_t length)
     literals_read(&b, language, "", false, text, length);
     fuzz_assert(!a.failed && !b.failed && a.n == b.n && a.n <= LITERALS_MAX);
     for (size_t i = 0; i < a.n; i++) {
-        fuzz_assert(*a.items[i].name && strlen(a.items[i].name) < LITERAL_NAME_MAX);
+        fuzz_assert(strlen(a.items[i].name) < LITERAL_NAME_MAX);
         fuzz_assert(lineage_text_is_utf8(a.items[i].value, strlen(a.items[i].value)));
         fuzz_assert(lineage_text_is_utf8(a.items[i].name, strlen(a.items[i].name)));
     }

@@ -185,8 +185,8 @@ static void read_binary(struct diff_file *f, const char *line, size_t length)
     char *end = and ? strstr(and, " differ") : NULL;
     if (!end)
         return;
-    size_t n = (size_t)(end - and) - 5;
-    const char *name = diff_name(and + 5, &n);
+    size_t n = (size_t)(end - and)-5;
+    const char *name = diff_name(and+5, &n);
     set_path(path, name, n);
     if (*path) {
         begin_file(f, path, false);

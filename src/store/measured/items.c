@@ -31,9 +31,12 @@ struct level {
 /* Copies a name; "" if it is too long. */
 static void set_name(char name[LITERAL_NAME_MAX], const char *path, const char *text, size_t length, const char *end)
 {
-    const int n = snprintf(name, LITERAL_NAME_MAX, "%s%.*s%s", path, (int)length, text, end);
-    if (n < 0 || n >= LITERAL_NAME_MAX)
-        *name = '\0';
+    *name = '\0';
+    if (strlen(path) + length + strlen(end) >= LITERAL_NAME_MAX)
+        return;
+    char *at = stpcpy(name, path);
+    memcpy(at, text, length);
+    strcpy(at + length, end);
 }
 
 static bool is_keyword(const struct code_tokens *t, size_t at)
@@ -191,9 +194,9 @@ static void read_bracket(struct reading *r, const struct level *outer, const cha
 static void read_parts(struct reading *r, const struct level *level, const char *name, uint64_t context, size_t from, size_t to)
 {
     const struct code_tokens *t = &r->tokens;
-    char label[LITERAL_NAME_MAX];
-    set_name(label, *name ? name : level->label, "", 0, "");
+    const char *label = *name ? name : level->label;
     const bool nearest = !*label;
+    char left_of_it[LITERAL_NAME_MAX];
     for (size_t at = from; at < to; at++) {
         struct constant value;
         if (is_opening(code_op(t, at))) {
@@ -207,8 +210,10 @@ static void read_parts(struct reading *r, const struct level *level, const char 
                 const uint64_t left = hash_tokens(context, t, at >= 2 ? at - 2 : 0, at >= 2 ? 2 : at, from, to);
                 record(r, level, *name, label, at, &value, hash_tokens(left, t, at + 1, 2, from, to), false);
             }
-        } else if (nearest && t->items[at].kind == CODE_NAME && !is_keyword(t, at))
-            set_name(label, "", code_text(t, at), t->items[at].length, "");
+        } else if (nearest && t->items[at].kind == CODE_NAME && !is_keyword(t, at)) {
+            set_name(left_of_it, "", code_text(t, at), t->items[at].length, "");
+            label = left_of_it;
+        }
     }
 }
 

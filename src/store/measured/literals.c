@@ -22,19 +22,17 @@ bool literal_name_ok(const char *text, size_t length)
     return length > 0 && lineage_text_is_utf8(text, length);
 }
 
-void literals_add(struct literal_set *set, const struct literal_place *place, const struct constant *value)
+static void add(struct literal_set *set, const struct literal_place *place, uint64_t key, const struct constant *value)
 {
     if (set->n == LITERALS_MAX) {
         set->truncated = true;
         return;
     }
-    if (place->name_length >= LITERAL_NAME_MAX || !literal_name_ok(place->name, place->name_length))
-        return;
     if (!LIST_ROOM(set->items, set->n, set->capacity)) {
         set->failed = true;
         return;
     }
-    const struct literal literal = {.key = literal_hash(place->context, place->name, place->name_length),
+    const struct literal literal = {.key = key,
                                     .within = place->within,
                                     .name_hash = literal_hash(0, place->name, place->name_length),
                                     .scope = place->scope,
@@ -50,14 +48,16 @@ void literals_add(struct literal_set *set, const struct literal_place *place, co
         set->failed = true;
 }
 
+void literals_add(struct literal_set *set, const struct literal_place *place, const struct constant *value)
+{
+    if (place->name_length < LITERAL_NAME_MAX && literal_name_ok(place->name, place->name_length))
+        add(set, place, literal_hash(place->context, place->name, place->name_length), value);
+}
+
 void literals_add_call(struct literal_set *set, uint64_t key)
 {
-    if (set->n_calls == LITERALS_MAX)
-        return;
-    if (LIST_ROOM(set->calls, set->n_calls, set->calls_capacity))
-        set->calls[set->n_calls++] = key;
-    else
-        set->failed = true;
+    static const struct constant none = {.text = ""};
+    add(set, &(struct literal_place){.name = "", .scope = ""}, key, &none);
 }
 
 void literals_add_scope(struct literal_set *set, uint32_t line, const char *scope)
@@ -86,7 +86,6 @@ const char *literals_scope_of(const struct literal_set *set, uint32_t line)
 void literals_release(struct literal_set *set)
 {
     free(set->items);
-    free(set->calls);
     free(set->scopes);
     arena_release(&set->arena);
     *set = (struct literal_set){0};
@@ -100,24 +99,38 @@ static bool literal_equal(const struct literal *a, const struct literal *b)
     return a->number.present == b->number.present && strcmp(a->value, b->value) == 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_numbers(uint64_t x, uint64_t y)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct literal *x = a, *y = b;
-    const int order = by_number(&x->key, &y->key);
-    return order ? order : (x->order > y->order) - (x->order < y->order);
-}
-
+/* By name, then by place: equal keys have equal names. */
 static int by_name(const void *a, const void *b)
 {
-    const struct literal *x = *(const struct literal *const *)a, *y = *(const struct literal *const *)b;
-    const int order = by_number(&x->name_hash, &y->name_hash);
-    return order ? order : (x > y) - (x < y);
+    const struct literal *x = a, *y = b;
+    const int name = compare_numbers(x->name_hash, y->name_hash), key = compare_numbers(x->key, y->key);
+    return name ? name : key ? key : compare_numbers(x->order, y->order);
+}
+
+/* The first of a sorted set's literals that does not come before those with that name and key. */
+static size_t first_of(const struct literal_set *set, uint64_t name_hash, uint64_t key)
+{
+    const struct literal wanted = {.name_hash = name_hash, .key = key};
+    size_t low = 0, high = set->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (by_name(&set->items[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has(const struct literal_set *set, uint64_t name_hash, uint64_t key)
+{
+    const size_t at = first_of(set, name_hash, key);
+    return at < set->n && set->items[at].key == key;
 }
 
 /* A difference, before it is reported in the order of the lines. */
@@ -127,62 +140,33 @@ struct difference {
 
 static int by_line(const void *a, const void *b)
 {
-    const struct literal *x = ((const struct difference *)a)->after, *y = ((const struct difference *)b)->after;
-    return (x->order > y->order) - (x->order < y->order);
+    const struct difference *x = a, *y = b;
+    return compare_numbers(x->after->order, y->after->order);
 }
 
 struct comparing {
     const struct literal_set *from, *to;
-    const struct literal **names; /* [from->n] the literals of `from` by name, to find settings that moved to another place */
     struct difference *found;
     size_t n;
 };
-
-/* The first of a set's literals, by key, that does not come before that key. */
-static size_t first_of_key(const struct literal_set *set, uint64_t key)
-{
-    size_t low = 0, high = set->n;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (set->items[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool has_key(const struct literal_set *set, uint64_t key)
-{
-    const size_t at = first_of_key(set, key);
-    return at < set->n && set->items[at].key == key;
-}
 
 /* Handles a literal whose key the other side does not have. It is not new if the other side has the same value under that name
  * anywhere, and it moved if one setting of that name is gone from its place. */
 static void take_new(struct comparing *c, const struct literal *after)
 {
     const struct literal *moved = NULL;
-    size_t n_moved = 0, low = 0, high = c->from->n;
-    const bool setting =
-        after->setting || (after->within && c->from->n_calls &&
-                           bsearch(&after->within, c->from->calls, c->from->n_calls, sizeof *c->from->calls, by_number));
-    if (!setting || strcmp(after->value, "none") == 0)
+    size_t n_moved = 0;
+    if (strcmp(after->value, "none") == 0 ||
+        (!after->setting && !(after->within && has(c->from, literal_hash(0, "", 0), after->within))))
         return;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (c->names[middle]->name_hash < after->name_hash)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t i = low; i < c->from->n && i < low + SAME_NAME_MAX && c->names[i]->name_hash == after->name_hash; i++) {
-        const struct literal *before = c->names[i];
+    const size_t first = first_of(c->from, after->name_hash, 0);
+    for (size_t i = first; i < c->from->n && i < first + SAME_NAME_MAX && c->from->items[i].name_hash == after->name_hash; i++) {
+        const struct literal *before = &c->from->items[i];
         if (!before->setting && !after->within)
             continue;
         if (literal_equal(before, after))
             return;
-        if (!has_key(c->to, before->key)) {
+        if (!has(c->to, before->name_hash, before->key)) {
             moved = before;
             n_moved++;
         }
@@ -212,35 +196,25 @@ static size_t end_of_key(const struct literal_set *set, size_t at)
 bool literals_compare(struct literal_set *from, struct literal_set *to,
                       void (*found)(void *context, const struct literal *before, const struct literal *after), void *context)
 {
-    struct comparing c = {.from = from, .to = to};
-    c.found = malloc((to->n + 1) * sizeof *c.found);
-    c.names = malloc((from->n + 1) * sizeof *c.names);
-    const bool ok = c.found && c.names && !from->failed && !to->failed;
-    if (ok) {
-        if (from->n)
-            qsort(from->items, from->n, sizeof *from->items, by_key);
-        if (to->n)
-            qsort(to->items, to->n, sizeof *to->items, by_key);
-        if (from->n_calls)
-            qsort(from->calls, from->n_calls, sizeof *from->calls, by_number);
-        for (size_t i = 0; i < from->n; i++)
-            c.names[i] = &from->items[i];
-        if (from->n)
-            qsort(c.names, from->n, sizeof *c.names, by_name);
-    }
+    struct comparing c = {.from = from, .to = to, .found = malloc((to->n + 1) * sizeof *c.found)};
+    const bool ok = c.found && !from->failed && !to->failed;
+    if (from->n)
+        qsort(from->items, from->n, sizeof *from->items, by_name);
+    if (to->n)
+        qsort(to->items, to->n, sizeof *to->items, by_name);
     for (size_t at = 0, end; ok && at < to->n; at = end) {
-        const size_t i = first_of_key(from, to->items[at].key);
+        const struct literal *after = &to->items[at];
+        const size_t i = first_of(from, after->name_hash, after->key);
         end = end_of_key(to, at);
-        if (i < from->n && from->items[i].key == to->items[at].key)
-            compare_group(&c, from->items + i, end_of_key(from, i) - i, to->items + at, end - at);
-        else if (!from->truncated)
-            take_new(&c, &to->items[at]);
+        if (i < from->n && from->items[i].key == after->key)
+            compare_group(&c, from->items + i, end_of_key(from, i) - i, after, end - at);
+        else if (!from->truncated && *after->name)
+            take_new(&c, after);
     }
     if (ok && c.n)
         qsort(c.found, c.n, sizeof *c.found, by_line);
     for (size_t i = 0; ok && i < c.n; i++)
         found(context, c.found[i].before, c.found[i].after);
     free(c.found);
-    free(c.names);
     return ok;
 }

@@ -145,7 +145,7 @@ struct literal {
     uint64_t within; /* the call or dictionary that it belongs to, one of literal_set.calls; 0 for none */
     uint64_t name_hash; /* hash of the name alone */
     const char *scope; /* enclosing classes and functions, "GPT.forward"; "" outside of them */
-    const char *name;
+    const char *name; /* "" for a call or dictionary itself, which has no value */
     const char *value;
     struct lineage_number number;
     uint32_t line; /* from 1 */
@@ -164,8 +164,6 @@ struct literal_set {
     struct arena arena;
     struct literal *items;
     size_t n, capacity;
-    uint64_t *calls; /* [n_calls] keys of calls and dictionaries; sorted by literals_compare */
-    size_t n_calls, calls_capacity;
     struct scope_line *scopes; /* [n_scopes] by line */
     size_t n_scopes, scopes_capacity;
     bool truncated; /* LITERALS_MAX was reached */
