@@ -16,11 +16,11 @@ struct refs {
 static void show(struct refs *o, const char *exp_id)
 {
     json_t *run = provenance_load(o->session.store, exp_id), *git = json_object_get(run, "git");
-    const char *ref = cli_json_member(git, "ref"), *code = cli_json_member(git, "code");
+    const char *ref = cli_json_member(git, "ref");
     char lack[TRIAL_PLACE_LACK_MAX];
     bool exists = git && trial_ref_exists(git);
     if (git) {
-        cli_list_row(o->list, CLI_TEXT(exp_id), CLI_TEXT(ref), CLI_TEXT(*code ? code : cli_json_member(git, "commit")),
+        cli_list_row(o->list, CLI_TEXT(exp_id), CLI_TEXT(ref), CLI_TEXT(trial_place_code(git)),
                      CLI_TEXT(!*ref                 ? "none"
                               : exists              ? "kept"
                               : trial_place_of(git) ? "missing"

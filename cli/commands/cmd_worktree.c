@@ -3,6 +3,7 @@
 #include "git/agent_place.h"
 #include "git/read_command.h"
 #include "git/repository.h"
+#include "git/trial_place.h"
 #include "run/provenance_read.h"
 
 enum { GIT_MAX = 1 << 16, GIT_SECONDS = 120 };
@@ -50,7 +51,7 @@ static bool find_code(char commit[REPOSITORY_COMMIT_MAX], const struct lineage_s
                       const char *exp_id)
 {
     json_t *run = provenance_load(store, exp_id), *git = json_object_get(run, "git");
-    const char *code = cli_json_member(git, "code"), *name = *code ? code : cli_json_member(git, "commit");
+    const char *name = trial_place_code(git);
     bool found = *name && repository_commit(commit, r, name);
     json_decref(run);
     return found;

@@ -14,12 +14,6 @@ static const char attributes[] = "*.py diff=python\n*.c diff=cpp\n*.h diff=cpp\n
                                  "*.cuh diff=cpp\n*.rs diff=rust\n*.go diff=golang\n*.java diff=java\n*.sh diff=bash\n"
                                  "*.md diff=markdown\n";
 
-static const char *code_of(const json_t *git)
-{
-    const char *code = json_string_value(json_object_get(git, "code"));
-    return code ? code : json_string_value(json_object_get(git, "commit"));
-}
-
 /* Whether the repository of one trial has the commits of both. */
 static bool find(struct repository *r, const json_t *place, const char *from, const char *to)
 {
@@ -95,8 +89,8 @@ static char *diff(struct repository *r, const char *from, const char *to, const 
 /* Finds the repository of one of the two trials that has the commits of both. */
 static bool find_of_both(struct repository *r, const json_t *from, const json_t *to)
 {
-    const char *a = code_of(from), *b = code_of(to);
-    return r && a && b && (find(r, to, a, b) || find(r, from, a, b));
+    const char *a = trial_place_code(from), *b = trial_place_code(to);
+    return r && *a && *b && (find(r, to, a, b) || find(r, from, a, b));
 }
 
 /* git compares patches, so a commit that was rebased or picked counts as contained. */
@@ -115,11 +109,12 @@ static bool has_more(struct repository *r, const char *head, const char *commit)
 /* Changes that the parent had not committed are missing for certain only where the working tree has no changes. */
 enum commit_lack commit_lacks(const json_t *git, const json_t *parent)
 {
-    const char *now = code_of(git), *then = code_of(parent), *base = json_string_value(json_object_get(parent, "commit"));
+    const char *now = trial_place_code(git), *then = trial_place_code(parent),
+               *base = json_string_value(json_object_get(parent, "commit"));
     const char *head = json_string_value(json_object_get(git, "commit"));
     struct repository *r = calloc(1, sizeof *r);
     enum commit_lack lack = COMMIT_LACKS_NOTHING;
-    bool known = r && now && then && base && head && strcmp(now, then) != 0 && find(r, git, now, then);
+    bool known = r && *now && *then && base && head && strcmp(now, then) != 0 && find(r, git, now, then);
     bool uncommitted = known && strcmp(then, base) != 0;
     if (known && !(uncommitted && strcmp(now, head) != 0) && has_more(r, head, then))
         lack = uncommitted && !has_more(r, head, base) ? COMMIT_LACKS_CHANGES : COMMIT_LACKS_COMMITS;
@@ -129,14 +124,14 @@ enum commit_lack commit_lacks(const json_t *git, const json_t *parent)
 
 bool commit_plan_differs(const json_t *from, const json_t *to)
 {
-    const char *plans[PLANS], *a = code_of(from), *b = code_of(to);
+    const char *plans[PLANS], *a = trial_place_code(from), *b = trial_place_code(to);
     char pathspecs[PLANS][PATHSPEC_MAX];
     const char *words[10] = {"diff", "--name-only", "--end-of-options", a, b, "--"};
     struct repository *r = calloc(1, sizeof *r);
     char *text = NULL;
     size_t length = 0;
     find_plans(plans, from, to);
-    if (add_plans(words, 6, pathspecs, "literal", plans) > 6 && a && b && strcmp(a, b) != 0 && find_of_both(r, from, to))
+    if (add_plans(words, 6, pathspecs, "literal", plans) > 6 && *a && *b && strcmp(a, b) != 0 && find_of_both(r, from, to))
         text = ask_scratch(r, words, &length);
     free(text);
     free(r);
@@ -145,12 +140,12 @@ bool commit_plan_differs(const json_t *from, const json_t *to)
 
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length)
 {
-    const char *plans[PLANS], *a = code_of(from), *b = code_of(to);
+    const char *plans[PLANS], *a = trial_place_code(from), *b = trial_place_code(to);
     struct repository *r = calloc(1, sizeof *r);
     char *text = NULL;
     *length = 0;
     find_plans(plans, from, to);
-    if (a && b && strcmp(a, b) == 0)
+    if (*a && *b && strcmp(a, b) == 0)
         text = strdup("");
     else if (find_of_both(r, from, to))
         text = diff(r, a, b, plans, file_max, length);

@@ -43,9 +43,8 @@ static bool take(struct repository *r, const char *top, const char *common)
  * store. */
 static bool knows_trial(const struct repository *r, const json_t *git)
 {
-    const char *code = cli_json_member(git, "code");
     char commit[REPOSITORY_COMMIT_MAX];
-    return repository_commit(commit, r, *code ? code : cli_json_member(git, "commit"));
+    return repository_commit(commit, r, trial_place_code(git));
 }
 
 /* A repository that may be another one must have the commit. If it is the recorded one, it belongs to the store of then, which may
@@ -71,7 +70,7 @@ static void follow_rewriting(json_t *git, const struct repository *r)
                                                                                                                    "commit"};
     char path[PATH_MAX], line[4 * REPOSITORY_COMMIT_MAX], was[REPOSITORY_COMMIT_MAX], is[REPOSITORY_COMMIT_MAX],
         kept[REPOSITORY_COMMIT_MAX] = "";
-    const char *ref = cli_json_member(git, "ref"), *code = cli_json_member(git, "code");
+    const char *ref = cli_json_member(git, "ref");
     bool listed = false, moved = false;
     FILE *in = NULL;
     for (size_t i = 0; !in && i < 2; i++)
@@ -80,7 +79,7 @@ static void follow_rewriting(json_t *git, const struct repository *r)
     if (strncmp(ref, "refs/lineage/", 13) == 0 && !repository_commit(kept, r, ref))
         kept[0] = '\0';
     if (*kept && snprintf(path, sizeof path, "refs/original/%s", ref) < PATH_MAX && repository_commit(was, r, path))
-        moved = strcmp(was, *code ? code : cli_json_member(git, "commit")) == 0;
+        moved = strcmp(was, trial_place_code(git)) == 0;
     while (in && fgets(line, sizeof line, in)) {
         if (sscanf(line, "%79s %79s", was, is) != 2 || strspn(is, "0") == strlen(is))
             continue;
@@ -131,6 +130,12 @@ const char *trial_place_of(const json_t *git)
 {
     const json_t *place = json_object_get(git, "place");
     return json_string_value(place ? place : json_object_get(git, "top"));
+}
+
+const char *trial_place_code(const json_t *git)
+{
+    const char *code = cli_json_member(git, "code");
+    return *code ? code : cli_json_member(git, "commit");
 }
 
 bool trial_place_is_others(const json_t *git)

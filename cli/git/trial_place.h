@@ -19,6 +19,9 @@ void trial_place_find(json_t *git, const char *store);
 /* The directory that was found, or the recorded one before trial_place_find; NULL if the repository is gone or mute. */
 const char *trial_place_of(const json_t *git);
 
+/* The commit that has the code of the trial, with the changes of then if it could be made; "" for none. */
+const char *trial_place_code(const json_t *git);
+
 /* Whether only the original of a copied store may change refs in that repository. */
 bool trial_place_is_others(const json_t *git);
 

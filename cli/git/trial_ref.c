@@ -11,13 +11,6 @@
 
 enum { NAME_MAX_BYTES = 200, NAMES_TRIED = 1000, DIGITS_MAX = 9 };
 
-/* The commit that the refs of the trial name. */
-static const char *code_of(const json_t *git)
-{
-    const char *code = cli_json_member(git, "code");
-    return *code ? code : cli_json_member(git, "commit");
-}
-
 /* The whole name of a commit: run.json may come from anybody, and git must not take a text in it for an option. */
 static bool is_commit(const char *text)
 {
@@ -31,7 +24,7 @@ static struct repository *open_repository(const json_t *git)
 {
     struct repository *r = calloc(1, sizeof *r);
     const char *top = trial_place_of(git) ? trial_place_of(git) : "";
-    if (r && *top == '/' && is_commit(code_of(git)) && strlen(top) < sizeof r->top) {
+    if (r && *top == '/' && is_commit(trial_place_code(git)) && strlen(top) < sizeof r->top) {
         strcpy(r->top, top);
         return r;
     }
@@ -100,7 +93,7 @@ bool trial_ref_create_running(const json_t *git)
 {
     struct repository *r = open_repository(git);
     const char *ref = cli_json_member(git, "running");
-    bool created = r && is_ours(ref, RUNNING_REFS) && repository_ref_set(r, ref, code_of(git), "");
+    bool created = r && is_ours(ref, RUNNING_REFS) && repository_ref_set(r, ref, trial_place_code(git), "");
     free(r);
     return created;
 }
@@ -113,7 +106,7 @@ static bool create(const struct repository *r, json_t *git, const char *exp_id)
         make_name(ref, REFS, exp_id, n);
         if (repository_commit(value, r, ref))
             continue;
-        if (repository_ref_set(r, ref, code_of(git), "")) {
+        if (repository_ref_set(r, ref, trial_place_code(git), "")) {
             json_object_set_new(git, "ref", json_string(ref));
             return true;
         }
@@ -127,7 +120,7 @@ static void remove_running(const struct repository *r, const json_t *git)
 {
     const char *ref = cli_json_member(git, "running");
     if (is_ours(ref, RUNNING_REFS))
-        repository_ref_set(r, ref, NULL, code_of(git));
+        repository_ref_set(r, ref, NULL, trial_place_code(git));
 }
 
 /* common: the directory of the repository (repository_common). Lines are relative to what is around the repository's
@@ -318,7 +311,7 @@ bool trial_ref_keep(json_t *git, const char *exp_id, const char *store)
 {
     struct repository *r = open_own(git);
     const char *ref = cli_json_member(git, "ref");
-    bool kept = r && ((is_ours(ref, REFS) && has_value(r, ref, code_of(git))) || create(r, git, exp_id));
+    bool kept = r && ((is_ours(ref, REFS) && has_value(r, ref, trial_place_code(git))) || create(r, git, exp_id));
     if (kept) {
         list_store(r, store);
         remove_running(r, git);
@@ -332,7 +325,8 @@ bool trial_ref_remove(const json_t *git)
 {
     struct repository *r = open_own(git);
     const char *ref = cli_json_member(git, "ref");
-    bool removed = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git)) && repository_ref_set(r, ref, NULL, code_of(git));
+    bool removed = r && is_ours(ref, REFS) && has_value(r, ref, trial_place_code(git)) &&
+                   repository_ref_set(r, ref, NULL, trial_place_code(git));
     if (r)
         remove_running(r, git);
     free(r);
@@ -343,7 +337,7 @@ bool trial_ref_exists(const json_t *git)
 {
     struct repository *r = open_repository(git);
     const char *ref = cli_json_member(git, "ref");
-    bool exists = r && is_ours(ref, REFS) && has_value(r, ref, code_of(git));
+    bool exists = r && is_ours(ref, REFS) && has_value(r, ref, trial_place_code(git));
     free(r);
     return exists;
 }
@@ -353,7 +347,7 @@ bool trial_ref_is_other(const json_t *git)
     char commit[REPOSITORY_COMMIT_MAX];
     struct repository *r = open_repository(git);
     const char *ref = cli_json_member(git, "ref");
-    bool other = r && is_ours(ref, REFS) && repository_commit(commit, r, ref) && strcmp(commit, code_of(git)) != 0;
+    bool other = r && is_ours(ref, REFS) && repository_commit(commit, r, ref) && strcmp(commit, trial_place_code(git)) != 0;
     free(r);
     return other;
 }

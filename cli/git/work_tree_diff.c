@@ -28,14 +28,15 @@ struct contents {
     mode_t mode;
 };
 
-static bool read_contents(struct contents *c, const char *path)
+/* Reads a regular file of at most `max` bytes. */
+static bool read_contents(struct contents *c, const char *path, size_t max)
 {
     struct stat st;
     size_t got = 0;
     ssize_t n = 1;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     *c = (struct contents){0};
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= max) {
         c->length = (size_t)st.st_size;
         c->mode = st.st_mode & 07777;
         c->bytes = malloc(c->length + 1);
@@ -77,13 +78,13 @@ static void file_pool_share(const char *pool, const char *path, const char *scra
 {
     char entry[PATH_MAX], fresh[PATH_MAX];
     struct contents mine, theirs = {0};
-    if (!pool || !read_contents(&mine, path))
+    if (!pool || !read_contents(&mine, path, SIZE_MAX))
         return;
     XXH128_hash_t hash = XXH3_128bits(mine.bytes, mine.length);
     int n = snprintf(entry, sizeof entry, "%s/%016llx%016llx-%04o", pool, (unsigned long long)hash.high64,
                      (unsigned long long)hash.low64, (unsigned)mine.mode);
     int m = snprintf(fresh, sizeof fresh, "%s/.shared", scratch);
-    if (n > 0 && n < PATH_MAX && m > 0 && m < PATH_MAX && !add(pool, path, entry) && read_contents(&theirs, entry) &&
+    if (n > 0 && n < PATH_MAX && m > 0 && m < PATH_MAX && !add(pool, path, entry) && read_contents(&theirs, entry, SIZE_MAX) &&
         is_equal(&mine, &theirs) && link(entry, fresh) == 0 && rename(fresh, path) != 0)
         unlink(fresh);
     free(mine.bytes);
@@ -380,6 +381,7 @@ static bool copy_link(const char *from, char *to, size_t parents)
 static bool copy_untracked(const struct recording *r, const char *name, size_t *room)
 {
     char from[PATH_MAX], to[PATH_MAX];
+    struct contents file;
     struct stat st;
     int n = snprintf(from, sizeof from, "%s/%s", r->repository->top, name);
     int m = snprintf(to, sizeof to, "%s/untracked/%s", r->dir, name);
@@ -387,19 +389,14 @@ static bool copy_untracked(const struct recording *r, const char *name, size_t *
         return false;
     if (lstat(from, &st) == 0 && S_ISLNK(st.st_mode))
         return copy_link(from, to, strlen(r->dir)) && fwrite(name, 1, strlen(name) + 1, r->copied) > 0;
-    int fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool ok = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= *room;
-    char *bytes = ok ? malloc((size_t)st.st_size + 1) : NULL;
-    ssize_t got = bytes ? read(fd, bytes, (size_t)st.st_size) : -1;
-    ok = got >= 0 && make_parents(to, strlen(r->dir)) &&
-         write_bytes(r->dir, to + strlen(r->dir) + 1, bytes, (size_t)got, st.st_mode & 0700);
+    bool ok = read_contents(&file, from, *room) && make_parents(to, strlen(r->dir)) &&
+              write_bytes(r->dir, to + strlen(r->dir) + 1, file.bytes, file.length, file.mode & 0700);
     if (ok) {
-        *room -= (size_t)got;
+        *room -= file.length;
         file_pool_share(r->pool, to, r->dir);
         fwrite(name, 1, strlen(name) + 1, r->copied);
     }
-    free(bytes);
-    cli_close(fd);
+    free(file.bytes);
     return ok;
 }
 
@@ -540,19 +537,11 @@ static bool put_submodules(const struct recording *r, size_t *n)
     return entries != NULL;
 }
 
-/*
- * Makes a commit whose tree is the work tree with its untracked files and whose parent is HEAD, without touching HEAD or the
- * index. Author and date are those of its parent's date, so that equal code gives an equal commit.
- */
-static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
+/* Makes a commit by the words of `git commit-tree`. Author and time are not those of now, so that equal code gives an equal commit. */
+static bool commit_at(char commit[REPOSITORY_COMMIT_MAX], const struct repository *git, const char *time,
+                      const char *const *words)
 {
-    struct repository *git = r->repository;
-    char list[PATH_MAX + 32], tree[REPOSITORY_COMMIT_MAX], time[32] = "0", dates[2][64];
-    const char *const add[] = {"--literal-pathspecs", "add", "-A", "-f", list, "--pathspec-file-nul", NULL};
-    const char *const write_tree[] = {"write-tree", "--missing-ok", NULL}; /* a partial clone lacks blobs */
-    const char *const show[] = {"show", "-s", "--format=%ct", git->commit, NULL};
-    const char *const commit_tree[] = {
-        "commit-tree", tree, "-p", git->commit, "-m", "Uncommitted changes of a trial, recorded by lineage", NULL};
+    char dates[2][64];
     const char *const identity[] = {"GIT_AUTHOR_NAME=lineage",
                                     "GIT_AUTHOR_EMAIL=lineage@localhost",
                                     "GIT_COMMITTER_NAME=lineage",
@@ -560,6 +549,24 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
                                     dates[0],
                                     dates[1],
                                     NULL};
+    snprintf(dates[0], sizeof dates[0], "GIT_AUTHOR_DATE=@%s +0000", time);
+    snprintf(dates[1], sizeof dates[1], "GIT_COMMITTER_DATE=@%s +0000", time);
+    return line_of(commit, REPOSITORY_COMMIT_MAX, git, identity, words);
+}
+
+/*
+ * Makes a commit whose tree is the work tree with its untracked files and whose parent is HEAD, without touching HEAD or the
+ * index. Its date is that of its parent.
+ */
+static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
+{
+    struct repository *git = r->repository;
+    char list[PATH_MAX + 32], tree[REPOSITORY_COMMIT_MAX], time[32] = "0";
+    const char *const add[] = {"--literal-pathspecs", "add", "-A", "-f", list, "--pathspec-file-nul", NULL};
+    const char *const write_tree[] = {"write-tree", "--missing-ok", NULL}; /* a partial clone lacks blobs */
+    const char *const show[] = {"show", "-s", "--format=%ct", git->commit, NULL};
+    const char *const commit_tree[] = {
+        "commit-tree", tree, "-p", git->commit, "-m", "Uncommitted changes of a trial, recorded by lineage", NULL};
     snprintf(list, sizeof list, "--pathspec-from-file=%s/names", git->scratch);
     git->shares_objects = true;
     size_t n = 0;
@@ -567,10 +574,8 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
         list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) && (!r->has_links || put_submodules(r, &n));
     if (n)
         json_object_set_new(r->result, "submodules", json_integer((json_int_t)n));
-    made = made && line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show);
-    snprintf(dates[0], sizeof dates[0], "GIT_AUTHOR_DATE=@%s +0000", time);
-    snprintf(dates[1], sizeof dates[1], "GIT_COMMITTER_DATE=@%s +0000", time);
-    made = made && line_of(commit, REPOSITORY_COMMIT_MAX, git, identity, commit_tree);
+    made = made && line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show) &&
+           commit_at(commit, git, time, commit_tree);
     git->shares_objects = false;
     return made;
 }
@@ -628,18 +633,10 @@ static void record(struct recording *r)
 static bool begin_history(struct repository *git)
 {
     static const char *const empty_tree[] = {"hash-object", "-t", "tree", "-w", "/dev/null", NULL};
-    static const char *const dated[] = {"GIT_AUTHOR_NAME=lineage",
-                                        "GIT_AUTHOR_EMAIL=lineage@localhost",
-                                        "GIT_COMMITTER_NAME=lineage",
-                                        "GIT_COMMITTER_EMAIL=lineage@localhost",
-                                        "GIT_AUTHOR_DATE=@0 +0000",
-                                        "GIT_COMMITTER_DATE=@0 +0000",
-                                        NULL};
     char tree[REPOSITORY_COMMIT_MAX];
     const char *const commit_tree[] = {"commit-tree", tree, "-m", "No commit yet, recorded by lineage", NULL};
     git->shares_objects = true;
-    bool made =
-        line_of(tree, sizeof tree, git, NULL, empty_tree) && line_of(git->commit, sizeof git->commit, git, dated, commit_tree);
+    bool made = line_of(tree, sizeof tree, git, NULL, empty_tree) && commit_at(git->commit, git, "0", commit_tree);
     git->shares_objects = false;
     return made && repository_scratch_head(git);
 }

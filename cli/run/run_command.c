@@ -1151,7 +1151,6 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
 static int run_dry(struct command_run *run, const struct trial_request *request, struct trial_outcome *outcome)
 {
     const struct command_dry *dry = run->trial->dry;
-    const char *above = getenv("TMPDIR");
     char dir[PATH_MAX];
     int status = CLI_GO_ON;
     if (!(run->dry = dry_metrics_new(&request->plan, dry->lines)))
@@ -1163,9 +1162,8 @@ static int run_dry(struct command_run *run, const struct trial_request *request,
         if (status == CLI_GO_ON && !metric_files_read(&files, &(struct command_values){.workdir = ""}, why, sizeof why))
             status = cli_error(CLI_NO, "%s", why);
     } else {
-        int n = snprintf(dir, sizeof dir, "%s/lineage-dry-XXXXXX", above && *above ? above : "/tmp");
-        if (n < 0 || (size_t)n >= sizeof dir || !mkdtemp(dir)) {
-            status = cli_error(CLI_SYSTEM, "cannot make a temporary directory %s: %s", dir, strerror(errno));
+        if (!cli_temporary_dir(dir, sizeof dir, "lineage-dry")) {
+            status = cli_error(CLI_SYSTEM, "cannot make a temporary directory: %s", strerror(errno));
         } else {
             (void)!trial_run_unrecorded(request, dir, outcome);
             status = run->watched ? CLI_GO_ON : CLI_SYSTEM;
