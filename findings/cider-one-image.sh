@@ -1,9 +1,9 @@
 #!/bin/sh
-# One would guess: CIDEr of a caption that equals its reference is the greatest value there is, and that of one caption does not depend on which other
-# captions are scored with it.
-# In fact the words are weighted by how rare they are among the references of the same call. Of one image none is rare, all weights are log(1) = 0, and
-# a perfect caption has 0.0; with a second image it has 7.5 or 10.0, and the mean is 8.75. So a reward that is computed for each sample alone is 0.0
-# forever, the score of a subset is not that of its rows in the whole, and runs over other numbers of images cannot be compared.
+# One would guess: CIDEr of a caption that equals its reference is the greatest value there is, and that of one caption does not depend on which
+# other captions are scored with it.
+# In fact the words are weighted by how rare they are among the references of the same call. Of one image none is rare, all weights are log(1) =
+# 0, and a perfect caption has 0.0; with a second image it has 7.5 or 10.0, and the mean is 8.75. So a reward that is computed for each sample
+# alone is 0.0 forever, the score of a subset is not that of its rows in the whole, and runs over other numbers of images cannot be compared.
 # Version: pycocoevalcap 1.2. Source: pycocoevalcap/cider/cider_scorer.py, counts2vec and compute_score, ref_len and document_frequency.
 set -eu
 dir=$(mktemp -d)

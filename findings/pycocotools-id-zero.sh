@@ -1,9 +1,9 @@
 #!/bin/sh
-# One would guess: detections that equal the ground truth have an AP of 1.0, whatever numbers the annotations have, and that ids of annotations, which
-# must only differ from each other, may begin at 0, as every enumerate() of a converter makes them.
+# One would guess: detections that equal the ground truth have an AP of 1.0, whatever numbers the annotations have, and that ids of annotations,
+# which must only differ from each other, may begin at 0, as every enumerate() of a converter makes them.
 # In fact COCOeval notes the id of the annotation in a table in which 0 means "not matched", so the detection that finds the annotation with id 0
-# counts as a false alarm: of four perfect detections AP is 0.564 instead of 1.0, and recall is 0.75. No message. The difference is as large as
-# a better model's, and grows as the data set gets smaller or the class rarer. ids that begin at 1 are right.
+# counts as a false alarm: of four perfect detections AP is 0.564 instead of 1.0, and recall is 0.75. No message. The smaller the data set or the
+# rarer the class, the greater is the loss. ids that begin at 1 are right.
 # Version: pycocotools 2.0.11. Source: pycocotools/cocoeval.py, evaluateImg, dtm[tind,dind] = gt[m]['id'], and accumulate, logical_not(dtm).
 set -eu
 dir=$(mktemp -d)

@@ -3,7 +3,7 @@
 # scikit-learn, RecBole, implicit and trec_eval compute.
 # In fact NDCG of RecTools divides by the gain of k relevant items, also for a user who has fewer: one test item, recommended first, has an
 # NDCG@10 of 0.220, beside a MAP and an MRR of 1.0. With leave-one-out, the usual split, no model exceeds 0.220, and numbers from papers look out
-# of reach; NDCG@5 of the same list is 0.339, so less is asked and more is got. NDCG(k=10, divide_by_achievable=True) is the usual one.
+# of reach; NDCG@5 of the same list is higher, 0.339. NDCG(k=10, divide_by_achievable=True) is the usual one.
 # Version: rectools 0.19.0. Source: rectools/metrics/ranking.py, NDCG, idcg = discounted_gains.sum().
 set -eu
 dir=$(mktemp -d)
