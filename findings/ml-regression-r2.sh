@@ -28,4 +28,7 @@ for (const values of [[10, 20, 30, 40], [1, 2, 3, 4], [4, 3, 2, 1]]) {
 }
 process.exit(JSON.stringify(seen) === "[1,1,1,-485,1,-525]" ? 0 : 1);
 END
+for package in ml-regression-simple-linear ml-regression-base; do
+    echo "$package" "$(node -p "require('./node_modules/$package/package.json').version")"
+done
 node probe.mjs 2>err || { cat err; exit 1; }

@@ -26,4 +26,5 @@ for (const [name, curve] of [["linear", rising], ["exponential", falling]]) {
 }
 process.exit(JSON.stringify(seen) === "[0,false,0.003,true,0,false,0.0021,true]" ? 0 : 1);
 END
+echo regression "$(node -p "require('./node_modules/regression/package.json').version")"
 node probe.mjs 2>err || { cat err; exit 1; }
