@@ -2,7 +2,7 @@
 # One would guess: the first part that base.InstancesTrainTestSplit(rows, 0.8) of golearn returns, the training set, has 80 % of the rows: its
 # comment calls 0.8 "a train-test fraction".
 # In fact 0.8 is the share of the second part: of 1000 rows about 190 are for training and 810 for the test, so a model that was meant to see four
-# fifths sees less than one, and curves over the size of the training set run backwards; the examples of the package use 0.5. Each row is drawn by
+# fifths sees less than one, and curves over the size of the training set run backwards. Each row is drawn by
 # itself from 101 numbers, so the sizes differ from call to call and 0.0 tests on some rows as well. The table that was passed is shuffled in
 # place.
 # Version: golearn v0.0.0-20221228163002-74ae077eafb2. Source: base/util_instances.go, InstancesTrainTestSplit and Shuffle.

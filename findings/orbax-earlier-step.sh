@@ -1,6 +1,6 @@
 #!/bin/sh
-# One would guess: save(step, ..) of Orbax's CheckpointManager writes a checkpoint, or raises if the directory has a later one, as
-# flax.training.checkpoints.save_checkpoint does.
+# One would guess: save(step, ..) of Orbax's CheckpointManager writes a checkpoint, or raises if the directory has a
+# later one.
 # In fact a step that is not above the last one in the directory is passed over: save() returns False, no exception, no message. A second training
 # in the directory of a first one that reached step 5 saves nothing before step 6, one that was rolled back to step 2 after a divergence loses what
 # it does until then, and restore() afterwards has the weights of the first run.

@@ -1,9 +1,9 @@
 #!/bin/sh
-# One would guess: DiarizationErrorRate(collar=0.25) of pyannote.metrics forgives errors up to 0.25 seconds on each side of a boundary, as -c 0.25
-# of md-eval, NIST's scorer, does; 0.25 is the collar that papers name.
+# One would guess: DiarizationErrorRate(collar=0.25) of pyannote.metrics forgives errors up to 0.25 seconds on each side of a
+# boundary; 0.25 is the collar that papers name.
 # In fact collar is the whole width, half of it on each side: a change of speaker that is recognised 0.2 seconds late is still an error with 0.25, and
-# forgiven with 0.5, the value that means 0.25 of md-eval. An error rate with "a collar of 0.25 s" from this package is stricter than one of the
-# same words from another, and models that were measured with both cannot be ranked.
+# forgiven with 0.5. An error rate with "a collar of 0.25 s" from this package is stricter than one of the same words from a scorer that takes it
+# for each side, and models that were measured with both cannot be ranked.
 # Version: pyannote.metrics 4.2.0. Source: pyannote/metrics/utils.py, UEMSupportMixin.extrude, Segment(t - 0.5 * collar, t + 0.5 * collar).
 set -eu
 dir=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# One would guess: NDCG is normalised so that the best possible ranking of a user's test items has 1.0, which is what the N means, and what
-# scikit-learn, RecBole, implicit and trec_eval compute.
+# One would guess: NDCG is normalised so that the best possible ranking of a user's test items has 1.0, which is what the N
+# means.
 # In fact NDCG of RecTools divides by the gain of k relevant items, also for a user who has fewer: one test item, recommended first, has an
 # NDCG@10 of 0.220, beside a MAP and an MRR of 1.0. With leave-one-out, the usual split, no model exceeds 0.220, and numbers from papers look out
 # of reach; NDCG@5 of the same list is higher, 0.339. NDCG(k=10, divide_by_achievable=True) is the usual one.
