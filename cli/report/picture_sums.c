@@ -198,30 +198,26 @@ void picture_failures(const struct picture *p)
 
 /* ---- importance ---- */
 
-struct ranked {
-    const struct model_axis *axis;
-    struct axis_importance importance;
-};
-
 /* Parameters without a known share go last; -9 is below every share, which may be negative. */
 static int by_share(const void *a, const void *b)
 {
-    const struct ranked *x = a, *y = b;
-    double p = x->importance.share.present ? x->importance.share.value : -9;
-    double q = y->importance.share.present ? y->importance.share.value : -9;
+    const struct model_axis *const *x = a, *const *y = b;
+    double p = (*x)->importance.share.present ? (*x)->importance.share.value : -9;
+    double q = (*y)->importance.share.present ? (*y)->importance.share.value : -9;
     return (p < q) - (p > q);
 }
 
-static void draw_share(const struct picture *p, const struct ranked *r, const struct scale *x, double y)
+static void draw_share(const struct picture *p, const struct model_axis *axis, const struct scale *x, double y)
 {
     const struct frame f = frame_of(p);
+    const struct axis_importance *r = &axis->importance;
     char share[PICTURE_NUMBER];
-    picture_words(p, f.names - 12, y + 4, "row end", "%.*s", (int)f.name_max, r->axis->name);
-    if (!r->importance.share.present) {
-        picture_words(p, f.names + 6, y + 4, "row quiet", "n = %zu: too few trials", r->importance.n);
+    picture_words(p, f.names - 12, y + 4, "row end", "%.*s", (int)f.name_max, axis->name);
+    if (!r->share.present) {
+        picture_words(p, f.names + 6, y + 4, "row quiet", "n = %zu: too few trials", r->n);
         return;
     }
-    double value = fmax(0, r->importance.share.value), chance = isnan(r->importance.chance) ? 1 : fmax(0, r->importance.chance);
+    double value = fmax(0, r->share.value), chance = isnan(r->chance) ? 1 : fmax(0, r->chance);
     /* Colour shows significance, not size: with few trials a large share may be noise, and readers act on what
      * is coloured. A smaller difference than this comes from the order in which scores are added. */
     bool says = value - chance > 1e-9;
@@ -229,22 +225,21 @@ static void draw_share(const struct picture *p, const struct ranked *r, const st
             f.names, y - 7, fmax(1, scale_at(x, value) - f.names));
     picture_line(p, scale_at(x, chance), y - 10, scale_at(x, chance), y + 10, "chance");
     picture_words(p, f.words_x, y + f.words_y, says ? "row strong" : "row quiet", "%s · n = %zu in %zu classes%s",
-                  number_text(share, value, 2), r->importance.n, r->importance.classes, says ? "" : " · chance");
+                  number_text(share, value, 2), r->n, r->classes, says ? "" : " · chance");
 }
 
 void picture_importance(const struct picture *p)
 {
     const struct frame f = frame_of(p);
     const struct model *model = p->model;
-    struct ranked ranked[MODEL_AXES];
+    const struct model_axis *ranked[MODEL_AXES];
     size_t n = 0, least = model->n;
-    for (size_t i = 0; i < model->n_axes; i++) {
-        ranked[n].axis = &model->axes[i];
-        if (axis_is_setting(ranked[n].axis) && axis_importance(&ranked[n].importance, model, ranked[n].axis)) {
-            least = ranked[n].importance.n < least ? ranked[n].importance.n : least;
+    for (size_t i = 0; i < model->n_axes; i++)
+        if (axis_is_setting(&model->axes[i])) {
+            ranked[n] = &model->axes[i];
+            least = ranked[n]->importance.n < least ? ranked[n]->importance.n : least;
             n++;
         }
-    }
     if (!n) {
         picture_nothing(p, "importance", "No parameter varies.");
         return;
@@ -260,7 +255,7 @@ void picture_importance(const struct picture *p)
     x_axis(p, &x, foot, NULL);
     picture_words(p, f.right, foot + 34, "axis end", "share of the score's variance");
     for (size_t i = 0; i < n; i++)
-        draw_share(p, &ranked[i], &x, TOP + (double)i * f.row + 12);
+        draw_share(p, ranked[i], &x, TOP + (double)i * f.row + 12);
     if (few)
         picture_words(p, 20, foot + 56, "row warn", "⚠ Few trials: %zu measured for %zu parameter%s.%s", least, n,
                       n == 1 ? "" : "s", p->narrow ? "" : " Parameters that changed together share the effect of one of them.");

@@ -216,27 +216,6 @@ static bool collect(const struct model *model, struct names *names, struct setti
     return true;
 }
 
-bool axes_find(struct model *model)
-{
-    struct names names = {0};
-    struct setting *settings = NULL;
-    bool ok = collect(model, &names, &settings);
-    for (const struct named *named = names.table; ok && named; named = named->hh.next) {
-        struct model_axis axis;
-        ok = add_axis(&axis, model->n, named);
-        axis.seed = lineage_param_is_seed(axis.name, lineage_store_seeds(model->store));
-        if (ok && axis.n)
-            place_axis(model, &axis);
-        else
-            drop_axis(&axis);
-    }
-    while (model->n_axes < model->n_columns && model->n_axes < MODEL_AXES && is_pictured(&model->axes[model->n_axes]))
-        model->n_axes++;
-    drop_names(&names);
-    free(settings);
-    return ok;
-}
-
 double axis_place(const struct model_axis *axis, double value)
 {
     if (axis->log)
@@ -347,6 +326,21 @@ static double chance_of(struct classed *c, const size_t *count, double mean, dou
     return shares[SHUFFLES * 95 / 100];
 }
 
+/* The 95th percentile for many trials, without a shuffle: (n-1) SSB/SST tends to chi-squared with k-1 degrees of freedom if no
+ * score is far out for the smallest class (Hajek 1961, Ann. Math. Stat. 32:506). NAN if one is. */
+static double limit_of_chance(const struct classed *c, const size_t *count, double mean, double total)
+{
+    static const double percentiles[IMPORTANCE_CLASSES] = {0, 3.841459, 5.991465, 7.814728, 9.487729};
+    double furthest = 0, n = (double)c->n, least = n;
+    for (size_t i = 0; i < c->n; i++)
+        furthest = fmax(furthest, (c->score[i] - mean) * (c->score[i] - mean));
+    for (size_t k = 0; k < c->classes; k++)
+        least = fmin(least, (double)count[k]);
+    if (!(furthest * n * 200 < total * least))
+        return NAN;
+    return 1 - (n - 1 - percentiles[c->classes - 1]) / (n - (double)c->classes);
+}
+
 /* Bins without a measured trial are not counted. */
 static void number_classes(struct classed *c)
 {
@@ -361,12 +355,12 @@ static void number_classes(struct classed *c)
     c->classes = used;
 }
 
-bool axis_importance(struct axis_importance *out, const struct model *model, const struct model_axis *axis)
+/* Returns false when out of memory. */
+static bool find_importance(struct axis_importance *out, const struct model *model, const struct model_axis *axis)
 {
     double edges[IMPORTANCE_CLASSES];
     struct classed c = {malloc((model->n + 1) * sizeof(double)), malloc(model->n + 1), 0, 0};
     bool ok = c.score && c.class;
-    *out = (struct axis_importance){0};
     size_t classes = ok ? axis_classes(model, axis, IMPORTANCE_CLASSES, edges) : 0;
     for (size_t i = 0; ok && i < model->n; i++)
         if (model->trials[i].measured && !isnan(axis->value[i])) {
@@ -387,9 +381,34 @@ bool axis_importance(struct axis_importance *out, const struct model *model, con
         }
         const double total = spread_of(&c, &mean), share = epsilon_squared(&c, sum, count, mean, total);
         out->share = (struct lineage_number){isfinite(share), share};
-        out->chance = out->share.present ? chance_of(&c, count, mean, total) : 0;
+        out->chance = limit_of_chance(&c, count, mean, total);
+        if (out->share.present && isnan(out->chance))
+            out->chance = chance_of(&c, count, mean, total);
     }
     free(c.score);
     free(c.class);
+    return ok;
+}
+
+bool axes_find(struct model *model)
+{
+    struct names names = {0};
+    struct setting *settings = NULL;
+    bool ok = collect(model, &names, &settings);
+    for (const struct named *named = names.table; ok && named; named = named->hh.next) {
+        struct model_axis axis;
+        ok = add_axis(&axis, model->n, named);
+        axis.seed = lineage_param_is_seed(axis.name, lineage_store_seeds(model->store));
+        if (ok && axis.n)
+            place_axis(model, &axis);
+        else
+            drop_axis(&axis);
+    }
+    while (model->n_axes < model->n_columns && model->n_axes < MODEL_AXES && is_pictured(&model->axes[model->n_axes]))
+        model->n_axes++;
+    for (size_t i = 0; ok && i < model->n_axes; i++)
+        ok = !axis_is_setting(&model->axes[i]) || find_importance(&model->axes[i].importance, model, &model->axes[i]);
+    drop_names(&names);
+    free(settings);
     return ok;
 }

@@ -24,19 +24,3 @@ size_t axis_classes(const struct model *model, const struct model_axis *axis, si
 
 /* Returns the bin of a value: the last one whose edge is not above it. */
 size_t axis_class(const double *edges, size_t n, double value);
-
-/*
- * How much of the score's variance one parameter explains: epsilon squared of a one-way analysis of variance over at
- * most 5 bins, 1 - (n-1)/(n-k) * SSW/SST (Kelley 1935, PNAS 21:554). It is about 0 if score and parameter are
- * unrelated, whatever the number of bins. chance is the 95th percentile over 200 random orders of the scores, drawn
- * with a fixed seed.
- */
-struct axis_importance {
-    size_t n; /* measured trials that have the parameter */
-    size_t classes;
-    struct lineage_number share; /* absent if there are too few trials to compute it */
-    double chance;
-};
-
-/* Returns false when out of memory. */
-bool axis_importance(struct axis_importance *out, const struct model *model, const struct model_axis *axis);

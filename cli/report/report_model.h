@@ -45,6 +45,19 @@ struct model_trial {
     size_t n_metrics;
 };
 
+/*
+ * How much of the score's variance one parameter explains: epsilon squared of a one-way analysis of variance over at
+ * most 5 bins, 1 - (n-1)/(n-k) * SSW/SST (Kelley 1935, PNAS 21:554). It is about 0 if score and parameter are
+ * unrelated, whatever the number of bins. chance is the 95th percentile over random orders of the scores: over 200 of
+ * them, drawn with a fixed seed, or that of their limit, chi-squared, where no score and no bin has much weight.
+ */
+struct axis_importance {
+    size_t n; /* measured trials that have the parameter */
+    size_t classes;
+    struct lineage_number share; /* absent if there are too few trials to compute it */
+    double chance;
+};
+
 /* A parameter. */
 struct model_axis {
     const char *name;
@@ -55,6 +68,7 @@ struct model_axis {
     size_t n_distinct;
     double *value; /* [model.n]; NAN if a trial lacks it */
     bool seed;          /* of a run: no setting */
+    struct axis_importance importance; /* if pictures show it and it is a setting */
     const char **words; /* for a text parameter: values are indices into it; else NULL */
 };
 
