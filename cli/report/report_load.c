@@ -255,10 +255,31 @@ static enum lineage_status load_ideas(struct model *model, struct lineage_error 
     return lineage_knobs_find(&model->knobs, model->ideas, best, 0, err);
 }
 
+struct listing {
+    const struct model *model;
+    size_t at;
+};
+
+static bool list_next(void *context, struct lineage_trial *out)
+{
+    struct listing *listing = context;
+    if (listing->at == listing->model->n)
+        return false;
+    const struct model_trial *trial = &listing->model->trials[listing->at++];
+    *out = (struct lineage_trial){.specialist = trial->specialist,
+                                  .status = trial->label,
+                                  .score = trial->score,
+                                  .params = trial->params,
+                                  .n_params = trial->n_params};
+    return true;
+}
+
 static enum lineage_status load_comparison(struct model *model, struct lineage_error *err)
 {
+    struct listing listing = {.model = model};
+    const struct lineage_compare_options options = {.next = list_next, .context = &listing};
     /* A store that cannot be compared (no seeds, one specialist) has a report too. */
-    enum lineage_status status = lineage_compare(model->store, &(struct lineage_compare_options){0}, &model->comparison, err);
+    enum lineage_status status = lineage_compare(model->store, &options, &model->comparison, err);
     model->compared = status == LINEAGE_OK;
     if (status == LINEAGE_EINVAL || status == LINEAGE_ENOTFOUND) {
         memcpy(model->why_not, err->text, sizeof model->why_not);

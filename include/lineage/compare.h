@@ -46,6 +46,10 @@ struct lineage_compare_options {
     const struct lineage_condition *conditions; /* condition on the trials of all variants, as in a query */
     size_t n_conditions;
     double confidence; /* level of the intervals; 0: 0.95 */
+    /* For a caller that has loaded every trial of the store: gives the next one in the order of the log, false at the end. It is
+     * asked instead of the store, and only where specialists are compared without conditions. */
+    bool (*next)(void *context, struct lineage_trial *trial);
+    void *context;
 };
 
 /* A parameter of a variant's trials: how many trials set it, and to which values. */

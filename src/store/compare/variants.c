@@ -327,16 +327,19 @@ static bool has_value(const struct lineage_trial *trial, const struct lineage_co
 static enum lineage_status add_found(struct comparing *c, const struct lineage_query *query, struct group *fixed, const char *by,
                                      struct lineage_error *err)
 {
-    struct lineage_cursor *cursor;
+    const struct lineage_compare_options *o = c->options;
+    struct lineage_cursor *cursor = NULL;
     struct lineage_trial trial;
     struct lineage_error why = {0};
     struct lineage_query all = *query;
-    all.n_conditions = c->beyond.n ? c->options->n_conditions : query->n_conditions;
-    enum lineage_status status = lineage_query_open(&cursor, c->store, &all, err);
+    all.n_conditions = c->beyond.n ? o->n_conditions : query->n_conditions;
+    enum lineage_status status = o->next ? LINEAGE_OK : lineage_query_open(&cursor, c->store, &all, err);
     if (status != LINEAGE_OK)
         return status;
-    cursor_load_outcomes(cursor);
-    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
+    if (cursor)
+        cursor_load_outcomes(cursor);
+    while (status == LINEAGE_OK &&
+           (cursor ? (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK : o->next(o->context, &trial))) {
         size_t i = all.n_conditions;
         if (c->beyond.n && !complete(c, &trial))
             status = store_no_memory(err);
@@ -563,6 +566,8 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     c->named = arena_alloc(c->arena, 2 * MAX_CONDITIONS * (LINEAGE_COMPARE_MAX_VARIANTS + 1), sizeof *c->named);
     if (!c->groups || !c->named)
         return store_no_memory(err);
+    if (o->next && (o->n_variants || o->by || o->n_conditions))
+        return store_fail(err, LINEAGE_EINVAL, "trials of the caller are compared by specialist, without conditions");
     if (o->n_conditions > MAX_CONDITIONS)
         return store_fail(err, LINEAGE_ELIMIT, "more than %d conditions", MAX_CONDITIONS);
     enum lineage_status status = split_over(c, err);
