@@ -44,23 +44,19 @@ static void put_json(FILE *out, const char *text, size_t length)
     }
 }
 
+#define BIT(c) (UINT64_C(1) << ((c) & 63))
+
 /* Most cells need neither a stand-in nor an escape, in HTML and in JSON, and one code point of them is one byte. */
 static bool is_plain(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        switch (text[i]) {
-        case '&':
-        case '<':
-        case '>':
-        case '"':
-        case '\'':
-        case '`':
-        case '\\': return false;
-        default:
-            if (text[i] < ' ' || text[i] > '~')
-                return false;
-        }
-    return true;
+    static const uint64_t odd[2] = {UINT32_MAX | BIT('&') | BIT('<') | BIT('>') | BIT('"') | BIT('\''),
+                                    BIT('`') | BIT('\\') | BIT(0x7f)};
+    uint64_t any = 0;
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        any |= c >> 7 | odd[c >> 6 & 1] >> (c & 63);
+    }
+    return !(any & 1);
 }
 
 static void put(FILE *out, const char *text, size_t length, size_t max, void (*write)(FILE *, const char *, size_t))

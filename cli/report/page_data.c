@@ -96,6 +96,7 @@ static void list_texts(FILE *out, const struct model *model, const char *name, s
 
 static void list_numbers(FILE *out, const struct model *model)
 {
+    char text[DECIMAL_MAX];
     fputs(",\n\"parent\":[", out);
     for (size_t i = 0; i < model->n; i++)
         list_integer(out, i, model->trials[i].parent == MODEL_NONE ? -1 : (double)model->trials[i].parent);
@@ -107,11 +108,15 @@ static void list_numbers(FILE *out, const struct model *model)
         list_integer(out, i, model->trials[i].prediction.verdict);
     fputs("],\n\"score\":[", out);
     for (size_t i = 0; i < model->n; i++) {
+        const struct lineage_number score = model->trials[i].score;
+        const double millionths = rint(score.value * 1e6);
         fputs(i ? "," : "", out);
-        if (model->trials[i].score.present)
-            fprintf(out, "%.15g", model->trials[i].score.value);
-        else
+        if (!score.present)
             fputs("null", out);
+        else if (fabs(millionths) < 1e15 && millionths / 1e6 == score.value) /* most scores have few decimals */
+            fwrite(text, 1, decimal_text(text, score.value, 6), out);
+        else
+            fprintf(out, "%.15g", score.value);
     }
     fputs("],\n\"gain\":[", out);
     for (size_t i = 0; i < model->n; i++) {

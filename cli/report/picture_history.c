@@ -118,19 +118,6 @@ static void add_mark(const struct plot *plot, struct marks *marks, size_t i)
         marks_add(marks, i, above ? MARK_ABOVE : MARK_BELOW, x, scale_at(&plot->y, trial->score.value) + (above ? -1 : 1));
 }
 
-/* A kept row without a score is drawn with the failures, because it has no height. */
-static bool wanted(const struct plot *plot, size_t i, const char *class)
-{
-    const struct model_trial *trial = &plot->p->model->trials[i];
-    if (strcmp(class, "dot discard") == 0)
-        return trial->measured && trial->label == LINEAGE_DISCARD;
-    if (strcmp(class, "dot keep") == 0)
-        return trial->measured && trial->label == LINEAGE_KEEP;
-    if (strcmp(class, "dot baseline") == 0)
-        return trial->measured && trial->label == LINEAGE_BASELINE;
-    return !trial->measured;
-}
-
 /* The line has a margin in the colour of the paper, so that it can be followed through thousands of marks. */
 static void best_line(const struct plot *plot)
 {
@@ -146,14 +133,22 @@ static void best_line(const struct plot *plot)
 /* Draws failures first and kept trials last, so that the more important of two overlapping marks is on top. */
 static void all_marks(const struct plot *plot, size_t total)
 {
-    static const char *const classes[] = {"cross fail", "dot discard", "dot baseline", "dot keep"};
+    static const struct {
+        const char *name;
+        enum lineage_label label;
+    } classes[] = {{"cross fail", LINEAGE_N_LABELS},
+                   {"dot discard", LINEAGE_DISCARD},
+                   {"dot baseline", LINEAGE_BASELINE},
+                   {"dot keep", LINEAGE_KEEP}};
+    const struct model_trial *trials = plot->p->model->trials;
     for (size_t c = 0; c < sizeof classes / sizeof *classes; c++) {
         struct marks marks;
-        if (strcmp(classes[c], "dot baseline") == 0)
+        if (classes[c].label == LINEAGE_BASELINE)
             best_line(plot);
-        if (marks_begin(&marks, plot->p, classes[c], total))
+        /* A kept row without a score is drawn with the failures, because it has no height. */
+        if (marks_begin(&marks, plot->p, classes[c].name, total))
             for (size_t i = plot->first; i < plot->first + plot->n; i++)
-                if (wanted(plot, i, classes[c]))
+                if (trials[i].measured ? trials[i].label == classes[c].label : c == 0)
                     add_mark(plot, &marks, i);
         marks_end(&marks);
     }

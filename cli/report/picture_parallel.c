@@ -75,10 +75,13 @@ static void draw_lines(const struct parallel *c, const char *kind)
 {
     struct marks marks;
     char class[32];
+    bool drawn[LINEAGE_N_LABELS];
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        drawn[label] = strcmp(outcome_class((enum lineage_label)label), kind) == 0;
     snprintf(class, sizeof class, "thread %s", kind);
     if (marks_begin(&marks, c->p, class, c->p->model->n))
         for (size_t i = 0; i < c->p->model->n; i++)
-            if (has_any(c, i) && strcmp(outcome_class(c->p->model->trials[i].label), kind) == 0)
+            if (drawn[c->p->model->trials[i].label] && has_any(c, i))
                 add_line(c, &marks, i);
     marks_end(&marks);
 }
