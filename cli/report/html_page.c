@@ -6,6 +6,7 @@
 #include "report/html_page.h"
 
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -258,6 +259,7 @@ static void print_overview(FILE *out, const struct model *models, size_t n)
 
 void page_print(FILE *out, const struct model *models, size_t n, const struct page_options *options)
 {
+    __fsetlocking(out, FSETLOCKING_BYCALLER); /* no other thread writes to it, and a page has a million short writes */
     print_head(out, models, n, options);
     if (options->live)
         fputs("<section class=\"header\" aria-label=\"Now\"><p id=\"live\">live</p><div id=\"running\"></div></section>\n", out);

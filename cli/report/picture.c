@@ -191,6 +191,33 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
     picture_words(p, 4, fmin(scale->from, scale->to) - 14, "axis", "%.40s", name);
 }
 
+/* Hoare 1961, Commun. ACM 4:321, Algorithm 65: a picture needs two or three quantiles of a list, and not its order. */
+double picture_rank(double *values, size_t n, size_t at)
+{
+    for (size_t low = 0, high = n - 1; low < high;) {
+        const double pivot = values[low + (high - low) / 2];
+        size_t i = low, j = high + 1; /* j: one behind, so that it never falls below 0 */
+        while (i < j) {
+            while (values[i] < pivot)
+                i++;
+            while (pivot < values[j - 1])
+                j--;
+            if (i < j) {
+                const double held = values[i];
+                values[i++] = values[--j];
+                values[j] = held;
+            }
+        }
+        if (at >= i)
+            low = i;
+        else if (at < j)
+            high = j - 1;
+        else
+            break;
+    }
+    return values[at];
+}
+
 bool score_range(const struct model *model, size_t first, double *low, double *high)
 {
     double *scores = malloc((model->n + 1) * sizeof *scores);
@@ -199,10 +226,10 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
         if (model->trials[i].measured)
             scores[n++] = model->trials[i].score.value;
     if (n) {
-        qsort(scores, n, sizeof *scores, cli_by_number);
-        double fence = 3 * (scores[(n - 1) * 3 / 4] - scores[(n - 1) / 4]);
-        *low = fence > 0 ? fmax(scores[0], scores[(n - 1) / 4] - fence) : scores[0];
-        *high = fence > 0 ? fmin(scores[n - 1], scores[(n - 1) * 3 / 4] + fence) : scores[n - 1];
+        const double quarter = picture_rank(scores, n, (n - 1) / 4), third = picture_rank(scores, n, (n - 1) * 3 / 4);
+        const double least = picture_rank(scores, n, 0), most = picture_rank(scores, n, n - 1), fence = 3 * (third - quarter);
+        *low = fence > 0 ? fmax(least, quarter - fence) : least;
+        *high = fence > 0 ? fmin(most, third + fence) : most;
     }
     /* Kept trials are always inside the range, however far out their scores are, because the picture is about them. */
     for (size_t i = first; n && i < model->n; i++)

@@ -95,6 +95,9 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
  */
 bool score_range(const struct model *model, size_t first, double *low, double *high);
 
+/* Returns the number that sorting would put at values[at], in time proportional to n; it moves the numbers, none of them NAN. */
+double picture_rank(double *values, size_t n, size_t at);
+
 /* ---- marks ---- */
 
 enum mark_shape { MARK_DOT, MARK_CROSS, MARK_ABOVE, MARK_BELOW }; /* the last two: a triangle at an edge of the scale */

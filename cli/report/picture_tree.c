@@ -292,21 +292,21 @@ static double place_rows(struct tree *t)
 
 /* ---- drawing ---- */
 
-/* Returns one of eight classes: three for better, three for worse, one for almost no change, and one for no score. */
-static const char *delta_class(const struct tree *t, size_t i)
+enum { N_KINDS = 8 };
+
+static const char *const kinds[N_KINDS] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
+static const char *const kind_words[N_KINDS] = {"without a score",  "far worse",       "worse",  "a little worse",
+                                                "without a change", "a little better", "better", "far better"};
+
+/* Returns one of eight kinds: three for better, three for worse, one for almost no change, and one for no score. */
+static size_t kind_of(const struct tree *t, size_t i)
 {
     const struct model_trial *trial = &t->p->model->trials[i];
     if (!trial->measured)
-        return "fail";
+        return 0;
     double gain = trial->before.present ? model_gain(t->p->model, trial->score.value, trial->before.value) : 0;
     double spread = gain > 0 ? t->up : t->down, part = spread > 0 ? gain / spread : 0;
-    return part > 0.66    ? "up3"
-           : part > 0.2   ? "up2"
-           : part > 0     ? "up1"
-           : part < -0.66 ? "down3"
-           : part < -0.2  ? "down2"
-           : part < 0     ? "down1"
-                          : "zero";
+    return part > 0.66 ? 7 : part > 0.2 ? 6 : part > 0 ? 5 : part < -0.66 ? 1 : part < -0.2 ? 2 : part < 0 ? 3 : 4;
 }
 
 /* Returns the 90th percentile of the changes with that sign instead of their maximum, because gains are small in stores
@@ -320,10 +320,7 @@ static double spread_of(const struct tree *t, double *room, double sign)
         if (trial->measured && gain > 0)
             room[n++] = gain;
     }
-    if (!n)
-        return 0;
-    qsort(room, n, sizeof *room, cli_by_number);
-    return room[(n - 1) * 9 / 10];
+    return n ? picture_rank(room, n, (n - 1) * 9 / 10) : 0;
 }
 
 static bool find_spread(struct tree *t)
@@ -398,32 +395,21 @@ static void draw_names(const struct tree *t)
     }
 }
 
-enum { N_KINDS = 8 };
-
-static const char *const kinds[N_KINDS] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
-static const char *const kind_words[N_KINDS] = {"without a score",  "far worse",       "worse",  "a little worse",
-                                                "without a change", "a little better", "better", "far better"};
-
-static bool is_dot_of(const struct tree *t, size_t i, const char *kind)
-{
-    return strcmp(delta_class(t, i), kind) == 0;
-}
-
 /* Draws kind by kind instead of row by row: beyond PICTURE_TITLES trials one path holds all marks of a kind, and only
  * one kind can be open at a time. */
-static void draw_dots(const struct tree *t, const char *kind)
+static void draw_dots(const struct tree *t, size_t kind)
 {
     struct marks marks;
     char class[32];
-    bool fail = strcmp(kind, "fail") == 0;
-    snprintf(class, sizeof class, "%s %s", fail ? "cross" : "dot", kind);
+    bool fail = kind == 0;
+    snprintf(class, sizeof class, "%s %s", fail ? "cross" : "dot", kinds[kind]);
     if (marks_begin(&marks, t->p, class, t->n))
         for (size_t k = 0; k < t->n_rows; k++) {
             size_t i = t->order[k];
             for (size_t d = t->dot_at[i]; d < t->dot_at[i + 1] && !is_bar(t, dots_of(t, i)); d++) {
                 size_t at = d - t->dot_at[i];
                 double x = DOTS + 6 + (double)(at % per_line() * DOT), y = t->place[i].y + (double)(at / per_line() * DOT);
-                if (!is_dot_of(t, t->dot_list[d], kind))
+                if (kind_of(t, t->dot_list[d]) != kind)
                     continue;
                 marks_add(&marks, t->dot_list[d], fail ? MARK_CROSS : MARK_DOT, x, y);
             }
@@ -431,14 +417,14 @@ static void draw_dots(const struct tree *t, const char *kind)
     marks_end(&marks);
 }
 
-static void draw_nodes(const struct tree *t, const char *kind)
+static void draw_nodes(const struct tree *t, size_t kind)
 {
     struct marks marks;
     char class[40];
-    snprintf(class, sizeof class, "node %s", kind);
+    snprintf(class, sizeof class, "node %s", kinds[kind]);
     if (marks_begin(&marks, t->p, class, t->n))
         for (size_t k = 0; k < t->n_rows; k++)
-            if (is_dot_of(t, t->order[k], kind))
+            if (kind_of(t, t->order[k]) == kind)
                 marks_add(&marks, t->order[k], MARK_DOT, t->place[t->order[k]].x, t->place[t->order[k]].y);
     marks_end(&marks);
 }
@@ -459,12 +445,6 @@ static void draw_bar(const struct tree *t, const size_t *counts, size_t total, d
     putc('\n', t->p->out);
 }
 
-static void count_kind(const struct tree *t, size_t *counts, size_t i)
-{
-    for (size_t k = 0; k < N_KINDS; k++)
-        counts[k] += is_dot_of(t, i, kinds[k]);
-}
-
 static void draw_bars(const struct tree *t)
 {
     for (size_t k = 0; k < t->n_rows; k++) {
@@ -472,7 +452,7 @@ static void draw_bars(const struct tree *t)
         if (!is_bar(t, dots_of(t, row)))
             continue;
         for (size_t d = t->dot_at[row]; d < t->dot_at[row + 1]; d++)
-            count_kind(t, counts, t->dot_list[d]);
+            counts[kind_of(t, t->dot_list[d])]++;
         draw_bar(t, counts, dots_of(t, row), t->place[row].y + (t->p->narrow ? 18 : 0));
     }
 }
@@ -482,7 +462,7 @@ static void draw_loose_bar(const struct tree *t, double y)
     size_t counts[N_KINDS] = {0};
     for (size_t i = 0; i < t->n; i++)
         if (!t->row[i] && t->owner[i] == MODEL_NONE)
-            count_kind(t, counts, i);
+            counts[kind_of(t, i)]++;
     draw_bar(t, counts, t->loose, y + (t->p->narrow ? 18 : 0));
 }
 
@@ -509,7 +489,7 @@ static void draw_loose(const struct tree *t, double y)
                     continue;
                 double x = DOTS + 6 + (double)(at % per_line() * DOT), dy = y + (double)(at / per_line() * DOT);
                 at++;
-                if (is_dot_of(t, i, kinds[k]))
+                if (kind_of(t, i) == k)
                     marks_add(&marks, i, fail ? MARK_CROSS : MARK_DOT, x, dy);
             }
         marks_end(&marks);
@@ -552,8 +532,8 @@ static void draw(struct tree *t)
     draw_edges(t, true);
     draw_bars(t);
     for (size_t k = 0; k < N_KINDS; k++) {
-        draw_dots(t, kinds[k]);
-        draw_nodes(t, kinds[k]);
+        draw_dots(t, k);
+        draw_nodes(t, k);
     }
     draw_loose(t, y);
     draw_names(t);

@@ -62,11 +62,19 @@ static struct lineage_number if_finite(struct lineage_number number)
     return number.present && isfinite(number.value) ? number : (struct lineage_number){0};
 }
 
+/* Rows have mostly the same names as the row before them, and share these. */
+static const char *keep_name(struct model *model, const char *name, size_t i)
+{
+    const struct model_trial *before = model->n ? &model->trials[model->n - 1] : NULL;
+    bool same = before && i < before->n_params && strcmp(before->params[i].name, name) == 0;
+    return same ? before->params[i].name : keep_text(model, name);
+}
+
 static const struct lineage_param *keep_params(struct model *model, const struct lineage_param *list, size_t n)
 {
     struct lineage_param *params = keep(model, list, n * sizeof *params);
     for (size_t i = 0; params && i < n; i++)
-        if (!(params[i].name = keep_text(model, params[i].name)) ||
+        if (!(params[i].name = keep_name(model, params[i].name, i)) ||
             (params[i].text && !(params[i].text = keep_text(model, params[i].text))))
             return NULL;
     return params;
