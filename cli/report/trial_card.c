@@ -38,6 +38,12 @@ static void choose(bool *chosen, size_t *n, size_t i)
     }
 }
 
+static int by_seq(const void *a, const void *b)
+{
+    const struct model_trial *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
 void cards_choose(const struct model *model, bool *chosen, size_t *n)
 {
     *n = 0;
@@ -49,10 +55,12 @@ void cards_choose(const struct model *model, bool *chosen, size_t *n)
     /* The newest first, because they are what a reader looks for in the morning. */
     for (size_t i = model->n, left = CARDS_NEWEST; i-- > 0 && left; left--)
         choose(chosen, n, i);
-    for (size_t k = 0; k < model->summary->n_leaders && k < CARDS_BEST; k++)
-        for (size_t i = 0; i < model->n; i++)
-            if (model->trials[i].seq == model->summary->leaders[k].seq)
-                choose(chosen, n, i);
+    for (size_t k = 0; k < model->summary->n_leaders && k < CARDS_BEST; k++) {
+        const struct model_trial wanted = {.seq = model->summary->leaders[k].seq};
+        const struct model_trial *leader = bsearch(&wanted, model->trials, model->n, sizeof wanted, by_seq);
+        if (leader)
+            choose(chosen, n, (size_t)(leader - model->trials));
+    }
     for (size_t i = model->best; i != MODEL_NONE; i = model->trials[i].parent)
         choose(chosen, n, i);
     for (size_t i = model->n; i-- > model->night;)

@@ -9,7 +9,8 @@
 
 enum { FIRST_SLOTS = 64 };
 
-/* The slot that holds the text, or the empty one where it belongs. At least a quarter of the slots is empty. */
+/* The slot that holds the text, or the empty one where it belongs. At least half of the slots are empty, because each slot that is
+ * passed costs a look at an entry elsewhere in memory. */
 static uint32_t slot_of(const struct text_table *table, const char *text, size_t length, uint32_t hash)
 {
     uint32_t mask = table->n_slots - 1, at = hash & mask;
@@ -57,7 +58,7 @@ uint32_t text_table_add(struct text_table *table, const char *text, size_t lengt
         return table->slots[at] - 1;
     if (length > UINT32_MAX - 1 || !LIST_ROOM(table->entries, table->n, table->capacity))
         return TEXT_NONE;
-    if (table->n >= table->n_slots / 4 * 3) {
+    if (table->n >= table->n_slots / 2) {
         if (!grow_slots(table))
             return TEXT_NONE;
         at = slot_of(table, text, length, hash);
