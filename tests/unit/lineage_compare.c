@@ -158,6 +158,33 @@ static void differences_are_taken_seed_by_seed(void **state)
     remove_dir(dir);
 }
 
+static bool next_of_cursor(void *cursor, struct lineage_trial *trial)
+{
+    return lineage_cursor_next(cursor, trial, &err) == LINEAGE_OK;
+}
+
+static void trials_of_the_caller_stand_in_for_the_store(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *empty = make_dir();
+    struct lineage_comparison c;
+    struct lineage_cursor *cursor;
+    add_rows(dir, seeds_and_variants);
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
+    compare(&c, empty, &(struct lineage_compare_options){.next = next_of_cursor, .context = cursor});
+    assert_int_equal(c.n_variants, 4);
+    assert_string_equal(c.variants[0].name, "a");
+    assert_near(c.variants[1].difference.value, 0.2, 1e-14);
+    assert_int_equal(c.variants[3].failed + c.variants[3].aborted + c.variants[3].without_seed, 5);
+    assert_refused(empty, &(struct lineage_compare_options){.next = next_of_cursor, .by = "lr"}, "by specialist");
+    lineage_comparison_release(&c);
+    lineage_cursor_close(cursor);
+    lineage_store_close(store);
+    remove_dir(empty);
+    remove_dir(dir);
+}
+
 static void too_few_or_equal_differences_have_no_interval(void **state)
 {
     (void)state;
@@ -490,15 +517,24 @@ static void limits_are_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tail_is_that_of_the_finite_series),   cmocka_unit_test(far_tail_keeps_its_digits),
-        cmocka_unit_test(quantile_is_that_of_the_tables),      cmocka_unit_test(quantile_is_that_of_the_closed_forms),
-        cmocka_unit_test(differences_are_taken_seed_by_seed),  cmocka_unit_test(too_few_or_equal_differences_have_no_interval),
-        cmocka_unit_test(what_is_left_out_is_counted),         cmocka_unit_test(a_seed_run_twice_counts_once),
-        cmocka_unit_test(many_trials_of_a_seed_have_one_mean), cmocka_unit_test(holm_steps_down_and_bonferroni_covers_all),
-        cmocka_unit_test(variants_are_named_by_text),          cmocka_unit_test(conditions_choose_the_trials),
-        cmocka_unit_test(what_cannot_be_compared_is_refused),  cmocka_unit_test(texts_of_variants_are_read_to_their_end),
-        cmocka_unit_test(what_else_differs_is_named),          cmocka_unit_test(numbers_and_texts_differ),
-        cmocka_unit_test(some_without_seeds_are_counted),      cmocka_unit_test(limits_are_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tail_is_that_of_the_finite_series),
+                                       cmocka_unit_test(far_tail_keeps_its_digits),
+                                       cmocka_unit_test(quantile_is_that_of_the_tables),
+                                       cmocka_unit_test(quantile_is_that_of_the_closed_forms),
+                                       cmocka_unit_test(differences_are_taken_seed_by_seed),
+                                       cmocka_unit_test(trials_of_the_caller_stand_in_for_the_store),
+                                       cmocka_unit_test(too_few_or_equal_differences_have_no_interval),
+                                       cmocka_unit_test(what_is_left_out_is_counted),
+                                       cmocka_unit_test(a_seed_run_twice_counts_once),
+                                       cmocka_unit_test(many_trials_of_a_seed_have_one_mean),
+                                       cmocka_unit_test(holm_steps_down_and_bonferroni_covers_all),
+                                       cmocka_unit_test(variants_are_named_by_text),
+                                       cmocka_unit_test(conditions_choose_the_trials),
+                                       cmocka_unit_test(what_cannot_be_compared_is_refused),
+                                       cmocka_unit_test(texts_of_variants_are_read_to_their_end),
+                                       cmocka_unit_test(what_else_differs_is_named),
+                                       cmocka_unit_test(numbers_and_texts_differ),
+                                       cmocka_unit_test(some_without_seeds_are_counted),
+                                       cmocka_unit_test(limits_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
