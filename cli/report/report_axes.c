@@ -11,7 +11,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200, SEEN = 64 };
+enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
 
 /* One parameter of one trial. */
 struct setting {
@@ -99,13 +99,6 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
     return true;
 }
 
-static size_t seen_place(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (size_t)(bits * 0x9e3779b97f4a7c15u >> 58); /* Knuth's multiplicative hashing: one of SEEN */
-}
-
 /* Returns false when out of memory. */
 static bool add_axis(struct model_axis *axis, size_t trials, const struct named *named)
 {
@@ -119,21 +112,11 @@ static bool add_axis(struct model_axis *axis, size_t trials, const struct named 
      * anyway. */
     for (size_t i = 0; i < trials; i++)
         axis->value[i] = NAN;
-    /* Most values are among the few that came before them, and these need not be sorted. */
-    double seen[SEEN];
-    size_t sorted = 0;
-    for (size_t i = 0; i < SEEN; i++)
-        seen[i] = NAN;
     for (size_t i = 0; i < n; i++)
-        if (!isnan(settings[i].value)) {
-            const double value = axis->value[settings[i].trial] = settings[i].value;
-            double *same = &seen[seen_place(value)];
-            axis->n++;
-            if (*same != value)
-                axis->distinct[sorted++] = *same = value;
-        }
-    qsort(axis->distinct, sorted, sizeof(double), cli_by_number);
-    for (size_t i = 0; i < sorted; i++)
+        if (!isnan(settings[i].value))
+            axis->value[settings[i].trial] = axis->distinct[axis->n++] = settings[i].value;
+    qsort(axis->distinct, axis->n, sizeof(double), cli_by_number);
+    for (size_t i = 0; i < axis->n; i++)
         if (!i || axis->distinct[i] != axis->distinct[axis->n_distinct - 1])
             axis->distinct[axis->n_distinct++] = axis->distinct[i];
     axis->low = axis->n ? axis->distinct[0] : 0;
