@@ -136,7 +136,10 @@ struct rl_loss_result {
     uint64_t n_clamped; /* tokens whose log-ratio reached a fixed limit (20; 10 for mean log-ratios) */
 };
 
-/* The type of every policy loss, see above; the losses with suffix f have the second one. */
+/*
+ * Every policy loss has this type: rl_ppo_loss(batch, in, options, d_log_prob, out, ws, err). The losses with suffix f have the
+ * second one.
+ */
 typedef enum rl_status rl_policy_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
                                       const struct rl_loss_options *options, double *d_log_prob, struct rl_loss_result *out,
                                       struct rl_workspace *ws, struct rl_error *err);

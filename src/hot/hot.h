@@ -7,8 +7,8 @@
  *     }
  *
  * defines `static double sum(const double *x, size_t n)`. HOT_VOID is for functions that return nothing, because
- * ISO C has no `return` of a void expression; HOT_EXTERN_VOID defines one that a header declares. The arguments are repeated because a macro cannot read names out of
- * a parameter list.
+ * ISO C has no `return` of a void expression. HOT_EXTERN_VOID(net_reluf, ...) defines such a function with external linkage: a header
+ * with its prototype must be included. The arguments are repeated because a macro cannot read names out of a parameter list.
  *
  * GCC's target_clones would need neither HOT_VOID nor the repeated arguments. But it chooses by the
  * processor alone, before the environment can be read, so a row that was computed on a machine with
@@ -22,33 +22,33 @@
 
 #define HOT_AT(arch) __attribute__((target("arch=" arch), noinline)) static
 
-/* linkage: `static`, or nothing. give: `return`, or nothing in a function that returns nothing. */
-#define HOT_LEVELS(linkage, type, give, name, parameters, arguments)                                                             \
+/* linkage: `static`, or nothing. return_: `return`, or nothing in a function that returns nothing. */
+#define HOT_LEVELS(linkage, type, return_, name, parameters, arguments)                                                          \
     static inline __attribute__((always_inline)) type name##_loop parameters;                                                    \
     HOT_AT("x86-64-v4") type name##_avx512 parameters                                                                            \
     {                                                                                                                            \
-        give name##_loop arguments;                                                                                              \
+        return_ name##_loop arguments;                                                                                           \
     }                                                                                                                            \
     HOT_AT("x86-64-v3") type name##_avx2 parameters                                                                              \
     {                                                                                                                            \
-        give name##_loop arguments;                                                                                              \
+        return_ name##_loop arguments;                                                                                           \
     }                                                                                                                            \
     HOT_AT("x86-64") type name##_sse2 parameters                                                                                 \
     {                                                                                                                            \
-        give name##_loop arguments;                                                                                              \
+        return_ name##_loop arguments;                                                                                           \
     }                                                                                                                            \
     linkage type name parameters                                                                                                 \
     {                                                                                                                            \
         switch (rl_level()) {                                                                                                    \
-        case RL_LEVEL_AVX512: give name##_avx512 arguments; break;                                                               \
-        case RL_LEVEL_AVX2: give name##_avx2 arguments; break;                                                                   \
-        default: give name##_sse2 arguments;                                                                                     \
+        case RL_LEVEL_AVX512: return_ name##_avx512 arguments; break;                                                            \
+        case RL_LEVEL_AVX2: return_ name##_avx2 arguments; break;                                                                \
+        default: return_ name##_sse2 arguments;                                                                                  \
         }                                                                                                                        \
     }                                                                                                                            \
     static inline __attribute__((always_inline)) type name##_loop parameters
 
 #else
-#define HOT_LEVELS(linkage, type, give, name, parameters, arguments) linkage type name parameters
+#define HOT_LEVELS(linkage, type, return_, name, parameters, arguments) linkage type name parameters
 #endif
 
 #define HOT(type, name, parameters, arguments) HOT_LEVELS(static, type, return, name, parameters, arguments)

@@ -348,22 +348,17 @@ bool case_store(const json_t *item, enum rl_case_type type, bool flags, void *ou
     return type == RL_CASE_INT64 || (type == RL_CASE_UINT8 ? whole >= 0 && whole <= 1 : whole >= INT32_MIN && whole <= INT32_MAX);
 }
 
-const char *case_why_not(enum rl_case_type type, double value)
-{
-    return reason(RL_CASE_FLOAT64, type, value);
-}
-
 /* Stores a list from element `at` on. row is its index, or NO_ROW for a list that is not in another one. */
 enum { NO_ROW = -1 };
 static void store_list(struct case_call *call, const char *name, int64_t row, const json_t *list, enum rl_case_type type,
                        void *out, size_t at)
 {
-    const bool flags = may_be_flags(name);
+    const bool flags = may_be_flags(name), reals = type == RL_CASE_FLOAT64 || type == RL_CASE_FLOAT32;
     for (size_t j = 0; j < json_array_size(list); j++) {
         const json_t *item = json_array_get(list, j);
         if (case_store(item, type, flags, out, at + j))
             continue;
-        const char *why = case_why_not(type, json_number_value(item)), *or = flags ? " or boolean" : "";
+        const char *why = reason(RL_CASE_FLOAT64, type, json_number_value(item)), *or = flags && reals ? " or boolean" : "";
         if (row == NO_ROW)
             case_fail(call, "inputs.%s[%zu] %s%s", name, j, why, or);
         else
@@ -385,6 +380,20 @@ static const json_t *row_of(struct case_call *call, const char *name, const json
     if (!json_is_array(row))
         case_fail(call, "inputs.%s[%zu] is not a list", name, i);
     return json_is_array(row) ? row : NULL;
+}
+
+/* Row i of a matrix, of the same length as the rows before it. */
+static const json_t *matrix_row(struct case_call *call, const char *name, const json_t *rows, size_t i, struct case_dim *t)
+{
+    const json_t *row = row_of(call, name, rows, i);
+    size_t n = json_array_size(row);
+    if (row && t->known && t->n != n) {
+        case_fail(call, "inputs.%s[%zu] has %zu positions in a row where %zu are expected", name, i, n, t->n);
+        return NULL;
+    }
+    if (row)
+        *t = (struct case_dim){n, true};
+    return row;
 }
 
 void *case_list(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *n)
@@ -410,9 +419,8 @@ void *case_matrix(struct case_call *call, const char *name, enum rl_case_type ty
     if (rows && !case_padded(call, name))
         return NULL;
     for (size_t i = 0; rows && i < b->n; i++) {
-        const json_t *row = row_of(call, name, rows, i);
-        if (!row || !case_agree(call, name, "positions in a row", json_array_size(row), t) ||
-            (!out && !(out = case_alloc_batch(call, b->n, t->n, size_of(type)))))
+        const json_t *row = matrix_row(call, name, rows, i, t);
+        if (!row || (!out && !(out = case_alloc_batch(call, b->n, t->n, size_of(type)))))
             return NULL;
         store_list(call, name, (int64_t)i, row, type, out, i * case_stride(call, t->n));
     }
@@ -591,6 +599,8 @@ void case_put_numbers(struct case_call *call, const char *name, const double *va
 void case_put_ragged(struct case_call *call, const char *name, enum rl_case_type type, const void *values, const size_t *start,
                      size_t b)
 {
+    if (call->failed) /* start may not have been made */
+        return;
     case_put_array(
         call, &(struct rl_case_array){
                   .name = name, .type = type, .n_dims = 1, .shape = {start[b]}, .data = values, .start = start, .n_rows = b});
@@ -598,6 +608,8 @@ void case_put_ragged(struct case_call *call, const char *name, enum rl_case_type
 
 void case_put_matrix(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b, size_t t)
 {
+    if (call->failed)
+        return;
     const struct rl_case_array padded = {
         .name = name, .type = type, .n_dims = 2, .shape = {b, t}, .data = values, .stride = call->stride};
     if (call->start)

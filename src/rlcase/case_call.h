@@ -177,11 +177,10 @@ void *case_matrix(struct case_call *call, const char *name, enum rl_case_type ty
 void *case_ragged(struct case_call *call, const char *name, enum rl_case_type type, struct case_dim *b, size_t **start);
 
 /*
- * Stores a JSON value as element i of an array of a type; returns false for a value that the type does not have, whose message ends
- * in case_why_not. flags: numbers may be booleans.
+ * Stores a JSON value as element i of an array of a type; returns false for a value that the type does not have. flags: numbers may
+ * be booleans.
  */
 bool case_store(const json_t *item, enum rl_case_type type, bool flags, void *out, size_t i);
-const char *case_why_not(enum rl_case_type type, double value);
 
 #define case_numbers(call, name, n) ((double *)case_list(call, name, RL_CASE_FLOAT64, n))
 #define case_integers(call, name, n) ((int64_t *)case_list(call, name, RL_CASE_INT64, n))

@@ -39,15 +39,18 @@ static const json_t *list(struct reader *r, const char *name, bool optional)
     return length == r->length ? value : NULL;
 }
 
-/* The elements of a list of the sample as a type of `size` bytes. */
+/* The elements of a list of the sample as a type of `size` bytes. A whole number that is written 3.0 is not a token. */
 static void *elements(struct reader *r, const char *name, bool optional, enum rl_case_type type, size_t size)
 {
     const json_t *values = list(r, name, optional);
     void *out = values ? case_alloc(r->call, r->length, size) : NULL;
+    const char *why = type == RL_CASE_INT64   ? "is not a whole number"
+                      : type == RL_CASE_UINT8 ? "is not true or false"
+                                              : "is not a number";
     for (size_t t = 0; out && t < r->length; t++) {
         const json_t *item = json_array_get(values, t);
-        if (!case_store(item, type, false, out, t))
-            case_fail(r->call, "inputs.samples[%zu].%s[%zu] %s", r->index, name, t, case_why_not(type, json_number_value(item)));
+        if ((type == RL_CASE_INT64 && !json_is_integer(item)) || !case_store(item, type, false, out, t))
+            case_fail(r->call, "inputs.samples[%zu].%s[%zu] %s", r->index, name, t, why);
     }
     return out;
 }

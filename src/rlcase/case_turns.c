@@ -97,23 +97,25 @@ void case_information_gain(struct case_call *call)
     case_put_numbers(call, "prefix_values", values, prefixes.n);
 }
 
-/* Values of turns, ragged, and the result of a part. Results get their own memory, because the values may be an array of the caller. */
-struct part {
+/*
+ * A kernel on turn values: its input and its result. Results get their own memory, because the values may be an array of the caller.
+ */
+struct turn_call {
     struct rl_turns turns;
     const double *values;
     double *out;
 };
 
-static struct part read_part(struct case_call *call, struct case_dim *b)
+static struct turn_call read_turns(struct case_call *call, struct case_dim *b)
 {
     size_t *start = NULL;
-    struct part p = {.values = case_ragged(call, "turn_values", RL_CASE_FLOAT64, b, &start)};
+    struct turn_call p = {.values = case_ragged(call, "turn_values", RL_CASE_FLOAT64, b, &start)};
     p.turns = (struct rl_turns){.n_rows = b->n, .start = start};
     p.out = start ? case_alloc(call, start[b->n], sizeof *p.out) : NULL;
     return p;
 }
 
-static void put_part(struct case_call *call, const struct part *p)
+static void put_turns(struct case_call *call, const struct turn_call *p)
 {
     case_put_ragged(call, "turn_values", RL_CASE_FLOAT64, p->out, p->turns.start, p->turns.n_rows);
 }
@@ -122,30 +124,30 @@ void case_turn_normalize(struct case_call *call)
 {
     static const char *const names[] = {"joint", "separate", "cells", NULL};
     struct case_dim b = {0};
-    struct part p = read_part(call, &b);
+    struct turn_call p = read_turns(call, &b);
     p.turns.group = case_integers(call, "group_index", &b);
     enum rl_turn_sets sets =
         case_present(call, "turn_sets") ? (enum rl_turn_sets)case_choice(call, "turn_sets", names) : RL_TURN_SETS_CELLS;
     bool by_std = case_bool_or(call, "norm_adv_by_std", true);
     double epsilon = case_number_or(call, "epsilon", 1e-6);
     CASE_RUN(call, rl_turn_normalize(&p.turns, sets, by_std, epsilon, p.values, p.out, &call->ws, &call->err));
-    put_part(call, &p);
+    put_turns(call, &p);
 }
 
 void case_turn_accumulate(struct case_call *call)
 {
     struct case_dim b = {0};
-    struct part p = read_part(call, &b);
+    struct turn_call p = read_turns(call, &b);
     double gamma = case_number_or(call, "gamma", 1);
     CASE_RUN(call, rl_turn_accumulate(&p.turns, gamma, p.values, p.out, &call->err));
-    put_part(call, &p);
+    put_turns(call, &p);
 }
 
 void case_turn_clip_scale(struct case_call *call)
 {
     struct case_dim b = {0};
-    struct part p = read_part(call, &b);
+    struct turn_call p = read_turns(call, &b);
     double beta = case_number_or(call, "clip_beta", 0.3);
     CASE_RUN(call, rl_turn_clip_scale(&p.turns, beta, p.values, p.out, &call->err));
-    put_part(call, &p);
+    put_turns(call, &p);
 }

@@ -44,6 +44,33 @@ for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
     must_fail 2 "lineage: " core agg_loss bad.json
 done
 
+# No kernel reads what it refused; the unit test rlcase_arrays has more of such inputs.
+"$LINEAGE" core --list >families
+echo '{"inputs": {}}' >bad.json
+while read -r family; do
+    status=0
+    "$LINEAGE" core "$family" bad.json >out 2>err || status=$?
+    must_equal 2 $status "core $family without inputs"
+done <families
+for values in 3 '[3]'; do
+    echo "{\"turn_values\": $values}" >bad.json
+    must_fail 2 'inputs.turn_values' core turn_accumulate bad.json
+done
+
+# A row of another length, a value of a mask, and a token are named with their index.
+named()
+{
+    echo "$2" >bad.json
+    must_fail 2 "$3" core "$1" bad.json
+}
+named agg_loss '{"loss_agg_mode": "token-mean", "loss_mat": [[1, 2], [1]], "loss_mask": [[1, 1], [1, 1]]}' 'inputs.loss_mat[1] has 1 positions'
+named agg_loss '{"loss_agg_mode": "token-mean", "loss_mat": [[1, 2]], "loss_mask": [[1, "x"]]}' 'inputs.loss_mask[0][1] is not 0 or 1'
+must_equal '' "$(grep boolean err)"
+for ids in 'token_ids": [1.0], "mask": [1]' 'mask": [2], "token_ids": [1]'; do
+    named prime_pack "{\"seq_len\": 4, \"num_train_workers\": 1, \"pad_to_multiple_of\": 1, \"samples\": [{\"$ids, \"logprobs\": [-1],
+        \"temperatures\": [1], \"advantages\": [1], \"env_name\": \"x\"}]}" "inputs.samples[0].${ids%%\"*}[0] is not "
+done
+
 # A misspelt input would give the result of the default. Beside `inputs` only names of inputs of the kernel are refused.
 policy='"loss_agg_mode": "token-mean", "response_mask": [[1, 1]], "old_log_prob": [[-1, -1]], "log_prob": [[-0.5, -1]], "advantages": [[1, 1]]'
 kernel()

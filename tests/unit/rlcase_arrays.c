@@ -171,6 +171,97 @@ static void ragged_rows_give_the_bits_of_padded_ones(void **state)
     assert_refused("prm_steps", false, "{}", arrays, 2, "inputs.step_rewards is not ragged");
 }
 
+static void ragged_rows_that_overlap_are_refused(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"turn_normalize", "turn_accumulate", "turn_clip_scale"};
+    static const double gains[] = {1, 2, 3};
+    static const size_t starts[][3] = {{1, 2, 3}, {0, 4, 3}, {0, 2, 4}};
+    for (size_t i = 0; i < 9; i++) {
+        const struct rl_case_array one = {.name = "turn_values",
+                                          .type = RL_CASE_FLOAT64,
+                                          .n_dims = 1,
+                                          .shape = {3},
+                                          .data = gains,
+                                          .start = starts[i % 3],
+                                          .n_rows = 2};
+        assert_refused(families[i / 3], false, i < 3 ? "{\"group_index\": [0, 0]}" : "{}", &one, 1,
+                       "inputs.turn_values is not ragged");
+    }
+}
+
+/* A value that is right for an input, so that the others are read. */
+static json_t *right_value(const json_t *input)
+{
+    const char *kind = json_string_value(json_object_get(input, "kind"));
+    const bool flat = strcmp(kind, "numbers") == 0 || strcmp(kind, "integers") == 0;
+    if (strcmp(kind, "choice") == 0)
+        return json_incref(json_array_get(json_object_get(input, "choices"), 0));
+    return strcmp(kind, "number") == 0 || strcmp(kind, "integer") == 0 ? json_integer(1)
+           : strcmp(kind, "bool") == 0                                 ? json_false()
+           : strcmp(kind, "text") == 0                                 ? json_string("x")
+           : strcmp(kind, "routes") == 0                               ? json_pack("[[[[i]]]]", 0)
+           : flat                                                      ? json_pack("[i]", 1)
+                                                                       : json_pack("[[i]]", 1);
+}
+
+/* Runs a kernel in each precision that it has; returns true if it was refused with a message. Steals root. */
+static bool is_refused(const json_t *kernel, json_t *root)
+{
+    const char *family = json_string_value(json_object_get(kernel, "family"));
+    char *text = json_dumps(root, 0);
+    bool refused = true;
+    for (int single = 0; single <= json_is_true(json_object_get(kernel, "single")); single++) {
+        struct rl_case *done = NULL;
+        struct rl_error err = {RL_OK, ""};
+        refused &= rl_case_run_json(&done, family, single, text, &err) != RL_OK && err.text[0];
+        rl_case_release(done);
+    }
+    free(text);
+    json_decref(root);
+    return refused;
+}
+
+/* Each required list of each kernel is a number, or a list with a number instead of a row: alone, and beside right inputs. */
+static void numbers_in_place_of_lists_are_refused(void **state)
+{
+    (void)state;
+    struct rl_case *done;
+    struct rl_error err;
+    size_t i, k, n = 0;
+    json_t *kernel, *input;
+    assert_int_equal(rl_case_describe(&done, &err), RL_OK);
+    json_t *list = json_loads(rl_case_values(done), 0, NULL);
+    json_array_foreach(list, i, kernel) {
+        const json_t *inputs = json_object_get(kernel, "inputs");
+        json_t *right = json_object();
+        json_array_foreach(inputs, k, input)
+            if (!json_is_true(json_object_get(input, "optional")))
+                json_object_set_new(right, json_string_value(json_object_get(input, "name")), right_value(input));
+        assert_true(is_refused(kernel, json_object()));
+        json_array_foreach(inputs, k, input) {
+            const char *name = json_string_value(json_object_get(input, "name")),
+                       *kind = json_string_value(json_object_get(input, "kind"));
+            const bool flat = strcmp(kind, "numbers") == 0 || strcmp(kind, "integers") == 0;
+            if (!json_object_get(right, name) || !json_string_length(json_object_get(input, "shape")))
+                continue;
+            for (int beside = 0; beside < 2; beside++)
+                for (int row = 0; row < 2; row++) {
+                    json_t *root = beside ? json_deep_copy(right) : json_object();
+                    json_object_set_new(root, name, row ? json_pack("[i]", 3) : json_integer(3));
+                    if (!is_refused(kernel, root) && !(row && flat))
+                        fail_msg("%s takes %s for %s", json_string_value(json_object_get(kernel, "family")), row ? "[3]" : "3",
+                                 name);
+                    n++;
+                }
+        }
+        json_decref(right);
+    }
+    assert_true(n > 400);
+    json_decref(list);
+    rl_case_release(done);
+}
+
 /* Every input of every kernel has a description, and every kernel lists its results. */
 static void the_description_is_complete(void **state)
 {
@@ -344,7 +435,8 @@ int main(void)
         cmocka_unit_test(arrays_and_lists_agree_to_the_bit),        cmocka_unit_test(arrays_of_a_wrong_shape_are_refused_by_name),
         cmocka_unit_test(ragged_rows_give_the_bits_of_padded_ones), cmocka_unit_test(the_description_is_complete),
         cmocka_unit_test(batches_are_read_in_their_own_layout),     cmocka_unit_test(a_setting_has_an_effect_or_a_warning),
-        cmocka_unit_test(rows_may_be_further_apart_than_wide),
+        cmocka_unit_test(rows_may_be_further_apart_than_wide),      cmocka_unit_test(ragged_rows_that_overlap_are_refused),
+        cmocka_unit_test(numbers_in_place_of_lists_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,8 @@ complain()
     [ -z "$2" ] || { echo "$1:" $2; status=1; }
 }
 
-# A declaration begins with RL_API and may go over several lines; its first word before a parenthesis is the function. A policy loss has a type instead of
-# parameters.
+# A declaration begins with RL_API and may go over several lines; its first word before a parenthesis is the
+# function. A policy loss has a type instead of parameters.
 cat include/rlcore/*.h | tr '\n' ' ' | sed 's/RL_API/\n&/g' | grep '^RL_API ' |
     sed -n 's/^[^(;]*[ *]\(rl_[a-z0-9_]*\)[(;].*/\1/p' | sort -u >"$scratch/declared"
 [ "$(wc -l <"$scratch/declared")" -gt 100 ] || { echo "found too few functions in include/rlcore"; exit 1; }

@@ -138,9 +138,10 @@ void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_
 enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows, struct rl_error *err)
 {
     const struct rl_row_sums total = rl_rows_total(rows);
-    RL_TRY(total.poisoned ? rl_loss_explain(call, err) : RL_OK);
-    if (total.poisoned)
+    if (total.poisoned) {
+        RL_TRY(rl_loss_explain(call, err));
         RL_TRY(rl_loss_overwritten(call, NULL, err));
+    }
     return rl_loss_result_set(call->out, &total, rows->n_tokens, err);
 }
 

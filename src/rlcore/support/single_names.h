@@ -1,6 +1,6 @@
 /*
  * single_names.h: the names that the compilation for float changes. A file *_real.c writes
- * rl_ppo_loss, as its callers do (here and in src/rlcase); compiled with RL_SINGLE it defines and calls rl_ppo_lossf. Static
+ * rl_ppo_loss, as its callers in src/rlcore and src/rlcase do; compiled with RL_SINGLE it defines and calls rl_ppo_lossf. Static
  * functions and private structs need no second name.
  *
  * The public headers are included first: they declare both names of a pair, and must be read before

@@ -389,7 +389,8 @@ static enum trainer_status backward_chunk(const struct learner *learner, struct 
                                           const float *d_value, float *gradient, struct trainer_error *err)
 {
     struct trainer_passf *pass = pass_of(learner, chunk);
-    TRY(chunk->pass ? TRAINER_OK : recompute(learner, chunk, pass, err));
+    if (!chunk->pass)
+        TRY(recompute(learner, chunk, pass, err));
     for (size_t i = 0; i < chunk->n_wanted; i++)
         chunk->d_log_prob[i] = d_log_prob[chunk->place[i]];
     trainer_pass_weigh_balancef(pass, learner->balance / (double)learner->micro.n_full);

@@ -75,6 +75,7 @@ static bool holds_for_recipe(const struct trainer_recipe *recipe, enum recipe_wh
     const bool from_scratch = !recipe->checkpoint[0], warm = from_scratch && recipe->warm_start.steps > 0;
     const bool rl = any_task(recipe, has_advantages), sampled = any_task(recipe, samples_policy), kl = l->kl_coef > 0;
     switch (when) {
+/* The table is included three times: here for the tests on a recipe, below for those on an environment, and for all their texts. */
 #define RECIPE_CONDITION(name, strictness, needs, test)                                                                          \
     case RECIPE_WHEN_##name: return test;
 #define TASK_CONDITION(...)
@@ -118,6 +119,8 @@ static const struct {
 #define RECIPE_CONDITION(name, strictness, needs, test) [RECIPE_WHEN_##name] = {needs, strictness},
 #define TASK_CONDITION RECIPE_CONDITION
 #include "recipe/recipe_conditions.def"
+#undef STRICT
+#undef LENIENT
 };
 
 /* Without RECIPE_TRACED. */

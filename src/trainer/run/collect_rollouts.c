@@ -1,3 +1,4 @@
+/* collect_rollouts.c: the first step of an iteration: play its rollouts; see run_collect in run.h. */
 #include <string.h>
 
 #include "recipe/recipe_needs.h"

@@ -1,8 +1,8 @@
 #include "run/side_rollouts.h"
-#include "run/side_rows.h"
 
 #include <math.h>
 
+#include "run/side_rows.h"
 #include "support/rng.h"
 
 /* Values of the true answer are measured only on rollouts that are trained on. */

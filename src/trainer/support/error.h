@@ -16,6 +16,7 @@
 /* Fills err (may be NULL) and returns status. */
 enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
 /* Returns the status of a call that fails. For functions that have nothing to release. */
 #define TRY(call)                                                                                                                \
     do {                                                                                                                         \
