@@ -135,6 +135,10 @@ report()
             "$build/Testing/Temporary/LastTest.log"
     done | sort -u >"$logs/skipped"
     [ -s "$logs/skipped" ] && echo && echo 'Skipped, as a whole or in part:' && cat "$logs/skipped"
+    # A server whose test was killed keeps its files, 47 MB and more.
+    for kept in /dev/shm/lpg.* /tmp/lpg.*; do
+        [ ! -e "$kept" ] || echo "Files of a PostgreSQL server, to be removed unless another test is using it: $kept"
+    done
     for log in "$logs"/*.log; do
         build=$(basename "$log" .log)
         sed -n 's/^ *[0-9]*\/[0-9]* *Test *#[0-9]*: \([^ ]*\) .*\*\*\*\(Failed\|Timeout\|Exception\|Not Run\).*/\1/p' "$log" |

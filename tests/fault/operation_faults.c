@@ -525,17 +525,19 @@ static char *make_store(const struct subject *subject)
 
 /* The store of the operations that read, which the next one of them finds as the last one left it. */
 static struct {
-    void (*make)(const char *dir);
+    struct subject subject;
     char *dir;
 } read_store;
 
 static char *store_to_read(const struct subject *subject)
 {
-    if (read_store.dir && read_store.make != subject->make)
+    const struct subject *last = &read_store.subject;
+    if (read_store.dir && last->make == subject->make && last->torn == subject->torn && last->with_mirror == subject->with_mirror)
+        return read_store.dir;
+    if (read_store.dir)
         remove_dir(read_store.dir);
-    if (!read_store.dir || read_store.make != subject->make)
-        read_store.dir = make_store(subject);
-    read_store.make = subject->make;
+    read_store.subject = *subject;
+    read_store.dir = make_store(subject);
     return read_store.dir;
 }
 

@@ -156,20 +156,28 @@ def test_a_full_disk_leaves_the_trial_for_the_next_open(store, monkeypatch):
 # ---- kills ----
 
 
+def next_line(program):
+    """Returns the words of the program's next line."""
+    words = program.stdout.readline().split()
+    assert words, "the program ended"
+    return words
+
+
 def kill_one(program, number, wait):
     """Lets the program start a process, kills it some time after its first trial began, and returns the trials that began."""
     program.stdin.write(f"{number}\n")
     program.stdin.flush()
     process, begun = None, []
     while process is None or not begun:
-        word, *more = program.stdout.readline().split()
+        word, *more = next_line(program)
+        assert word != "ended", "the process ended before its first trial"
         if word == "started":
             process = int(more[0])
         else:
             begun.append(word)
     time.sleep(wait)
     os.kill(process, random.choice([signal.SIGKILL, signal.SIGTERM]))
-    while (word := program.stdout.readline().split())[0] != "ended":
+    while (word := next_line(program))[0] != "ended":
         begun.append(word[0])
     assert int(word[1]) < 0
     return begun

@@ -35,25 +35,33 @@ as_server()
 }
 
 # server_files: fills $server/data. initdb takes almost a second of processor time, so its result is kept as an archive in the build
-# directory; only one test makes it, while the others wait for the lock.
+# directory, one for each version and choice of options; only one test makes it, while the others wait for the lock.
+initdb_options='-U lineage -A trust -E UTF8 --no-locale --no-sync'
 server_files()
 {
-    archive=$(dirname "$LINEAGE")/../tests/server-$("$pg_bin/postgres" --version | cut -d ' ' -f 3).tar
+    archive=$("$pg_bin/postgres" --version | cut -d ' ' -f 3)-$(echo "$initdb_options" | cksum | cut -d ' ' -f 1)
+    archive=$(dirname "$LINEAGE")/../tests/server-$archive.tar
     (
         flock 9
         [ ! -e "$archive" ] || exit 0
-        as_server "$pg_bin/initdb" -D "$server/first" -U lineage -A trust -E UTF8 --no-locale --no-sync >"$server/log" 2>&1 ||
-            { cat "$server/log" >&2; exit 1; }
-        as_server tar -C "$server/first" -cf - . >"$archive.new" && mv "$archive.new" "$archive" && rm -rf "$server/first"
+        # shellcheck disable=SC2086
+        as_server "$pg_bin/initdb" -D "$server/first" $initdb_options >"$server/log" 2>&1 || { cat "$server/log" >&2; exit 1; }
+        as_server tar -C "$server/first" -cf - . >"$archive.new" && mv "$archive.new" "$archive" ||
+            { rm -f "$archive.new"; echo "cannot make $archive; is the disk full?" >&2; exit 1; }
+        rm -rf "$server/first"
     ) 9>"$archive.lock" || exit 1
-    as_server tar -C "$server/data" -xf - <"$archive" && chmod 700 "$server/data"
+    as_server tar -C "$server/data" -xf - <"$archive" || { echo "cannot unpack $archive to $server/data" >&2; exit 1; }
+    chmod 700 "$server/data"
 }
 
 # server_start [SETTING=VALUE...]: makes and starts a server; sets server (its directory), and SERVER as a host in a URI.
 server_start()
 {
-    # In memory where the other small files are: only the path of a socket must be short.
-    [ "${TMPDIR:-}" = /dev/shm ] && server=$(mktemp -d /dev/shm/lpg.XXXXXX) || server=$(mktemp -d /tmp/lpg.XXXXXX)
+    # In memory where the other small files are and 1 GB is free, because a server has 47 MB and its log; only the path of a socket
+    # must be short.
+    server=/tmp
+    [ "${TMPDIR:-}" != /dev/shm ] || [ "$(df -Pk /dev/shm | awk 'END { print $4 }')" -le 1000000 ] || server=/dev/shm
+    server=$(mktemp -d "$server/lpg.XXXXXX")
     chmod 755 "$server"
     mkdir "$server/data" "$server/s"
     [ "$(id -u)" -ne 0 ] || as_server true || { echo "skipped: cannot become another user" >&2; exit 77; }
