@@ -457,6 +457,8 @@ void *case_ragged(struct case_call *call, const char *name, enum rl_case_type ty
         if (own[i + 1] - own[i] != (*start)[i + 1] - (*start)[i])
             case_fail(call, "inputs.%s[%zu] has %zu entries where %zu are expected", name, i, own[i + 1] - own[i],
                       (*start)[i + 1] - (*start)[i]);
+    if (call->failed) /* callers read as many values as *start says */
+        return NULL;
     *start = *start ? *start : own;
     if (rows && (values = case_alloc(call, own[b->n], size_of(type))))
         for (size_t i = 0; i < b->n; i++)

@@ -222,7 +222,8 @@ static bool is_refused(const json_t *kernel, json_t *root)
     return refused;
 }
 
-/* Each required list of each kernel is a number, or a list with a number instead of a row: alone, and beside right inputs. */
+/* Each required list of each kernel is a number, a list with a number instead of a row, or has a row that is shorter than those of other
+ * inputs: alone, and beside right inputs. Sanitizers see a read behind the shorter row; alone it may be right. */
 static void numbers_in_place_of_lists_are_refused(void **state)
 {
     (void)state;
@@ -246,10 +247,13 @@ static void numbers_in_place_of_lists_are_refused(void **state)
             if (!json_object_get(right, name) || !json_string_length(json_object_get(input, "shape")))
                 continue;
             for (int beside = 0; beside < 2; beside++)
-                for (int row = 0; row < 2; row++) {
+                for (int row = 0; row < 3; row++) {
                     json_t *root = beside ? json_deep_copy(right) : json_object();
-                    json_object_set_new(root, name, row ? json_pack("[i]", 3) : json_integer(3));
-                    if (!is_refused(kernel, root) && !(row && flat))
+                    json_object_set_new(root, name,
+                                        row == 2   ? json_pack("[[]]")
+                                        : row == 1 ? json_pack("[i]", 3)
+                                                   : json_integer(3));
+                    if (!is_refused(kernel, root) && row < 2 && !(row && flat))
                         fail_msg("%s takes %s for %s", json_string_value(json_object_get(kernel, "family")), row ? "[3]" : "3",
                                  name);
                     n++;
