@@ -11,6 +11,7 @@
 #include <lineage/text.h>
 
 #include "../fail.h"
+#include "ascii.h"
 
 /* ---- reads the header, to find which cell holds which column and which column is the score. Columns are found by
  * name, never by position, because the three tools that write such files order and extend them differently.
@@ -237,12 +238,10 @@ static bool is_header(const struct reading *r)
     return true;
 }
 
-/* Does not use tolower, because tolower depends on the locale. */
 static void lower(char *text)
 {
     for (; *text; text++)
-        if (*text >= 'A' && *text <= 'Z')
-            *text = (char)(*text + ('a' - 'A'));
+        *text = ascii_lower(*text);
 }
 
 /* Agents write the labels of the five-column log by hand, so there they may be in upper or lower case; in other logs

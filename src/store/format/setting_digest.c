@@ -1,21 +1,21 @@
 /* setting_digest.c: implements setting_digest.h. */
 #include "setting_digest.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
 #include <lineage/trial.h>
 
+#include "ascii.h"
+
 bool setting_names_seed(const char *name, const char *const *seeds)
 {
     if (lineage_param_is_seed(name, seeds))
         return true;
-    while (*name && (strncasecmp(name, "seed", 4) != 0 || islower((unsigned char)name[4])))
+    while (*name && (!ascii_begins_same(name, "seed", 4) || (name[4] >= 'a' && name[4] <= 'z')))
         name++;
     return *name;
 }
@@ -53,10 +53,15 @@ static bool has_seed(const struct lineage_trial *row, const char *const *names, 
     return false;
 }
 
-static size_t word(const char *text, size_t length, int (*is)(int))
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t word(const char *text, size_t length, bool (*is)(char))
 {
     size_t n = 0;
-    while (n < length && is((unsigned char)text[length - 1 - n]))
+    while (n < length && is(text[length - 1 - n]))
         n++;
     return n;
 }
@@ -66,14 +71,13 @@ static size_t word(const char *text, size_t length, int (*is)(int))
 static size_t without_seed(const struct lineage_trial *row, const char *const *names)
 {
     const char *says = row->hypothesis;
-    const size_t length = strlen(says), digits = word(says, length, isdigit);
+    const size_t length = strlen(says), digits = word(says, length, is_digit);
     size_t n = length - digits;
     if (!row->job_name || !strchr(row->job_name, ':') || !digits || !has_seed(row, names, says + n))
         return length;
     n -= n && strchr(" =:_-", says[n - 1]);
-    const size_t letters = word(says, n, isalpha);
-    if (!(letters == 1 && tolower((unsigned char)says[n - 1]) == 's') &&
-        !(letters == 4 && strncasecmp(says + n - 4, "seed", 4) == 0))
+    const size_t letters = word(says, n, ascii_is_letter);
+    if (!(letters == 1 && ascii_lower(says[n - 1]) == 's') && !(letters == 4 && ascii_begins_same(says + n - 4, "seed", 4)))
         return length;
     n -= letters;
     while (n && strchr(" ,:_-", says[n - 1]))

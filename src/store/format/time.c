@@ -11,9 +11,9 @@
 #include <lineage/time.h>
 
 #include <ctype.h>
-#include <strings.h>
 
 #include "../fail.h"
+#include "ascii.h"
 
 enum { DAY = 86400, LAST_YEAR = 9999 };
 
@@ -164,7 +164,7 @@ static bool take_clock(const char **text, int64_t *seconds)
 static bool take_word(const char **text, const char *word)
 {
     size_t n = strlen(word);
-    bool there = strncasecmp(*text, word, n) == 0 && !isalnum((unsigned char)(*text)[n]);
+    bool there = ascii_begins_same(*text, word, n) && !ascii_is_word((*text)[n]);
     *text += there ? n : 0;
     return there;
 }
@@ -246,7 +246,7 @@ static int64_t unit_of(const char *word, size_t n)
     bool plural = n > 2 && (word[n - 1] == 's' || word[n - 1] == 'S');
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         size_t length = strlen(units[i].name);
-        if ((length == n || (plural && length == n - 1)) && strncasecmp(units[i].name, word, length) == 0)
+        if ((length == n || (plural && length == n - 1)) && ascii_begins_same(units[i].name, word, length))
             return units[i].size;
     }
     return 0;
@@ -273,7 +273,7 @@ static bool take_distance(const char *text, int64_t now, int64_t *seconds)
     text += digits;
     text += strspn(text, " ");
     size_t letters = 0;
-    while (isalpha((unsigned char)text[letters]))
+    while (ascii_is_letter(text[letters]))
         letters++;
     int64_t unit = unit_of(text, letters);
     text += letters;

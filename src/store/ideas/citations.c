@@ -2,7 +2,6 @@
 #include "idea_tokens.h"
 
 #include <string.h>
-#include <strings.h>
 
 #define BEFORE_ID " exp exps experiment experiments trial trials retry rerun resubmit "
 
@@ -31,7 +30,7 @@ static size_t list_behind(const struct visitor *v, size_t i)
     const struct tokens *t = v->t;
     for (;;) {
         size_t next = i + 1, separators = 0;
-        while (next < t->n && separators < 2 && (token_in(t, next, " and or ") || (token_is_of(t, next, ",/&+#"))))
+        while (next < t->n && separators < 2 && (token_in(t, next, " and or ") || token_is_of(t, next, ",/&+#")))
             next++, separators++;
         /* In "exp_091, 0.5" the second number is not an id: further ids are as long as the first one or have a # before
          * them. */
@@ -48,7 +47,7 @@ static bool prefixed(const struct visitor *v, size_t i)
 {
     const char *text = v->t->text + v->t->items[i].at;
     size_t length = v->t->items[i].length, at = 3, end;
-    if (length < 4 || strncasecmp(text, "exp", 3) != 0)
+    if (length < 4 || !ascii_begins_same(text, "exp", 3))
         return false;
     if (text[at] == 's')
         at++;

@@ -3,8 +3,6 @@
 #include <lineage/settings.h>
 #include <lineage/text.h>
 
-#include <strings.h>
-
 #include "ideas_internal.h"
 
 /* ---- the values of named settings in every trial: given by the trial itself, or inherited ---- */
@@ -53,7 +51,7 @@ static const char *nearest_name(const struct lineage_ideas *ideas, const char *n
 
 static bool is_of(const struct lineage_change *change, const char *knob, const char *name)
 {
-    return (*knob && change->knob && strcmp(change->knob, knob) == 0) || strcasecmp(change->name, name) == 0;
+    return (*knob && change->knob && strcmp(change->knob, knob) == 0) || ascii_same(change->name, name);
 }
 
 static bool add_given(struct settings_memory *m, const struct lineage_change *change, bool old, size_t trial, size_t name,

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <utf8proc.h>
 
 #include <lineage/ideas.h>
@@ -404,7 +403,7 @@ bool tokens_of_text(struct tokens *tokens, const char *text)
 bool token_is(const struct tokens *tokens, size_t i, const char *text)
 {
     return token_is_kind(tokens, i, TOKEN_WORD) && tokens->items[i].length == strlen(text) &&
-           strncasecmp(tokens->text + tokens->items[i].at, text, tokens->items[i].length) == 0;
+           ascii_begins_same(tokens->text + tokens->items[i].at, text, tokens->items[i].length);
 }
 
 bool text_in(const char *word, size_t length, const char *list)
@@ -413,7 +412,7 @@ bool text_in(const char *word, size_t length, const char *list)
     if (length > sizeof text - 3)
         return false;
     for (size_t k = 0; k < length; k++)
-        text[k + 1] = word[k] >= 'A' && word[k] <= 'Z' ? (char)(word[k] | 0x20) : word[k];
+        text[k + 1] = ascii_lower(word[k]);
     memcpy(text + 1 + length, " ", 2);
     return strstr(list, text) != NULL;
 }

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../format/ascii.h"
+
 enum token_kind { TOKEN_WORD, TOKEN_NUMBER, TOKEN_ARROW, TOKEN_MARK };
 
 /* Marks are one ASCII character: the character itself, '|' for a dash between clauses, 'x' for a multiplication sign,

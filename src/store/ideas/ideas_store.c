@@ -7,7 +7,6 @@
  *   stated     its hypothesis (stated.c)
  * lineage_ideas_settle then orders them by trust and gives all names of one knob the same `knob`.
  */
-#define _GNU_SOURCE /* strcasestr */
 #include "ideas_internal.h"
 
 #include <lineage/query.h>
@@ -311,11 +310,20 @@ static enum lineage_status read_all(struct lineage_store *store, struct lineage_
     return status;
 }
 
+/* Whether the text has the word in it, in upper or lower case. */
+static bool mentions(const char *text, const char *word)
+{
+    const size_t length = strlen(word);
+    while (*text && !ascii_begins_same(text, word, length))
+        text++;
+    return *text;
+}
+
 enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
                                       void *context, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (strcasestr(statement, "change") || strcasestr(statement, "citation") || strcasestr(statement, "reading"))
+    if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading"))
         status = read_all(store, err);
     return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
 }

@@ -1,8 +1,6 @@
 /* knobs.c: the changes of all trials, grouped by the setting that they change. */
 #include <lineage/knobs.h>
 
-#include <strings.h>
-
 #include "ideas_internal.h"
 
 struct knobs_memory {
@@ -272,7 +270,7 @@ static size_t spelled(const struct lineage_knobs *knobs, const struct lineage_id
     const struct knobs_memory *memory = knobs->memory;
     size_t first = knobs->n;
     for (uint32_t i = 0; i < memory->n_names; i++)
-        if (memory->tried[i] && strcasecmp(ideas->names.entries[i].text, name) == 0)
+        if (memory->tried[i] && ascii_same(ideas->names.entries[i].text, name))
             for (size_t k = 0; k < first; k++)
                 if (knobs->items[k].knob == ideas->named[i].knob)
                     first = k;

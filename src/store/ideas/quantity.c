@@ -1,11 +1,9 @@
 /* quantity.c: numbers as people write them, and their units. */
 #include <lineage/ideas.h>
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "idea_tokens.h"
 #include "stated.h"
@@ -27,7 +25,7 @@ static const struct unit {
 static const struct unit *known(const char *text, size_t length)
 {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i].name) == length && strncasecmp(text, units[i].name, length) == 0)
+        if (strlen(units[i].name) == length && ascii_begins_same(text, units[i].name, length))
             return &units[i];
     return NULL;
 }
@@ -41,7 +39,7 @@ bool unit_at(const struct tokens *t, size_t i)
     if (!t->items[i].glued)
         return length > 1 && known(text, length);
     for (size_t k = 0; k < length; k++)
-        if (!((text[k] & 0x80) || isalpha((unsigned char)text[k])))
+        if (!((text[k] & 0x80) || ascii_is_letter(text[k])))
             return false;
     return true;
 }
@@ -56,7 +54,7 @@ bool units_agree(double *ratio, const char *a, size_t a_length, const char *b, s
         return true;
     }
     /* "3 ep" and "3 epochs" */
-    return !shorter || (!(x && y) && strncasecmp(a, b, shorter) == 0);
+    return !shorter || (!(x && y) && ascii_begins_same(a, b, shorter));
 }
 
 /* Reads a whole text as one value. *unit receives the word behind the number, with length 0 if there is none. */
@@ -95,12 +93,12 @@ static bool is_near(double a, double b, double slack)
 }
 
 /* The next letter, digit or dot in lower case; 0 at the end. */
-static int next_letter(const char **text)
+static char next_letter(const char **text)
 {
     while (**text) {
-        const unsigned char at = (unsigned char)*(*text)++;
-        if (at & 0x80 || isalnum(at) || at == '.')
-            return at & 0x80 ? at : tolower(at);
+        const char at = *(*text)++;
+        if (at & 0x80 || ascii_is_word(at) || at == '.')
+            return ascii_lower(at);
     }
     return 0;
 }
@@ -119,7 +117,7 @@ bool lineage_quantity_equal(const char *a, const char *b)
                (is_near(x.value * ratio, y.value, slack) || (x.other != 0 && is_near(x.other * ratio, y.value, slack)) ||
                 (y.other != 0 && is_near(x.value * ratio, y.other, slack)));
     }
-    int c, d;
+    char c, d;
     do {
         c = next_letter(&a);
         d = next_letter(&b);

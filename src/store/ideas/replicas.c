@@ -8,7 +8,6 @@
  */
 #include <lineage/replicas.h>
 
-#include <ctype.h>
 #include <math.h>
 
 #include <xxhash.h>
@@ -61,7 +60,7 @@ static uint64_t hash_setting(const char *knob, struct lineage_number number, con
         length = (size_t)snprintf(value, sizeof value, "%.6g", number.value);
     else
         for (; text[length] && length < sizeof value; length++)
-            value[length] = (char)tolower((unsigned char)text[length]);
+            value[length] = ascii_lower(text[length]);
     return XXH3_64bits_withSeed(value, length, XXH3_64bits(knob, strlen(knob)));
 }
 

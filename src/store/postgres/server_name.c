@@ -4,7 +4,6 @@
  */
 #include "server_name.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 
 #include <xxhash.h>
@@ -13,6 +12,7 @@
 #include "../files/places.h"
 #include "../files/state_dir.h"
 #include "../format/arena.h"
+#include "../format/ascii.h"
 
 static const char *behind_scheme(const char *text)
 {
@@ -39,9 +39,9 @@ static enum lineage_status no_password(struct lineage_error *err)
 /* The same rule as on the server (schema/postgresql/001_log.sql). */
 static enum lineage_status take_store(struct server_name *name, const char *text, size_t length, struct lineage_error *err)
 {
-    bool ok = length && length < SERVER_STORE_MAX && isalnum((unsigned char)text[0]);
+    bool ok = length && length < SERVER_STORE_MAX && ascii_is_word(text[0]);
     for (size_t i = 0; ok && i < length; i++)
-        ok = isalnum((unsigned char)text[i]) || strchr("._-", text[i]);
+        ok = ascii_is_word(text[i]) || strchr("._-", text[i]);
     if (!ok)
         return store_fail(err, LINEAGE_EINVAL,
                           "'%.*s' is not the name of a store on a server: letters, digits, . _ - (63 at most)",

@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
+
+#include "../format/ascii.h"
 
 static const char line_head[] = "<!-- rendered by lineage: ";
 static const char line_tail[] = "; text below is kept -->\n";
@@ -106,7 +107,7 @@ static bool is_insights(const char *line, size_t length)
     size_t i = 0;
     while (i < length && (line[i] == ' ' || line[i] == '#'))
         i++;
-    return i && memchr(line, '#', i) && length - i >= sizeof words - 1 && strncasecmp(line + i, words, sizeof words - 1) == 0;
+    return i && memchr(line, '#', i) && length - i >= sizeof words - 1 && ascii_begins_same(line + i, words, sizeof words - 1);
 }
 
 /* Headings count inside and outside a code fence, because an unclosed fence must not hide text that a person wrote

@@ -1,11 +1,11 @@
 /* native_text.c: cells, names and numbers as the native style prints them. */
 #include <math.h>
 #include <stdarg.h>
-#include <strings.h>
 
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
+#include "../format/ascii.h"
 #include "native.h"
 
 /* Uses lineage_text_safe, because only that function knows which characters affect a page. */
@@ -44,7 +44,7 @@ static bool is_plain(const char *text)
     static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-:+";
     size_t length = strspn(text, rest);
     return length && length <= 60 && !text[length] && strchr(rest, text[0]) < rest + 62 && text[length - 1] != '_' &&
-           strncasecmp(text, "www.", 4) != 0;
+           !ascii_begins_same(text, "www.", 4);
 }
 
 /* Most names are plain, and quoting each would cost two bytes of the budget per cell. */

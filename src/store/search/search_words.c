@@ -10,12 +10,12 @@
  */
 #include "search_words.h"
 
-#include <ctype.h>
 #include <utf8proc.h>
 
 #include <lineage/search.h>
 
 #include "../format/arena.h"
+#include "../format/ascii.h"
 
 const char *const search_places[SEARCH_PLACES] = {"exp_id", "specialist", "hypothesis", "notes", "remarks"};
 
@@ -36,7 +36,7 @@ static int32_t next_char(const char *text, size_t length, size_t *bytes)
 static bool is_word(int32_t code)
 {
     if (code < 128)
-        return code > 0 && isalnum((int)code);
+        return code > 0 && ascii_is_word((char)code);
     utf8proc_category_t category = utf8proc_category(code);
     return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO) || category == UTF8PROC_CATEGORY_CO;
 }
@@ -60,12 +60,21 @@ static void add_char(struct buf *out, const char *text, size_t bytes, int32_t co
     }
 }
 
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
 /* An upper-case letter after a lower-case one or a digit begins a part, and so does the last of several upper-case
  * letters before a lower-case one: grad|Clip, HTTP|Server. */
 static bool begins_part(char before, char at, char after)
 {
-    return isupper((unsigned char)at) && (islower((unsigned char)before) || isdigit((unsigned char)before) ||
-                                          (isupper((unsigned char)before) && islower((unsigned char)after)));
+    return is_upper(at) && ((ascii_is_word(before) && !is_upper(before)) || (is_upper(before) && is_lower(after)));
 }
 
 void search_text(struct buf *out, const char *text)
@@ -79,7 +88,7 @@ void search_text(struct buf *out, const char *text)
     for (size_t at = 0; at < length;) {
         size_t end = at;
         bool split = false;
-        while (end < length && isalnum((unsigned char)text[end])) {
+        while (end < length && ascii_is_word(text[end])) {
             split = split || (end > at && begins_part(text[end - 1], text[end], text[end + 1]));
             end++;
         }
