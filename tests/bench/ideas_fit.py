@@ -43,7 +43,9 @@ PENALTY = {"settings": 1.0, "same": 2.0}
 PER_FORM_PENALTY = 3.0  # times the penalty, for features that exist once per form
 # Features per form whose weight is 0: on rows and on logs that were left out of the fit, the others do better without
 # them, since they repeat what the form or the place alone says.
-REFERENCE = {"STATED_FORM + FORM_" + form for form in ("EQUALS", "COUNT", "FROM_TO", "CALL", "TO")}
+REFERENCE = {"STATED_FORM + FORM_" + form for form in ("EQUALS", "COUNT", "FROM_TO", "CALL")} | {
+    "STATED_FORM_HEADLINE + FORM_" + form for form in ("ARROW", "NEXT_TO", "CALL", "PREPOSITION", "TIMES", "COUNT")} | {
+    "STATED_FORM_BRACKETS + FORM_" + form for form in ("EQUALS", "ARROW", "COUNT", "CALL", "FROM_TO", "NEXT_TO", "ARROW_TEXT")}
 SOURCE_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "store", "ideas")
 
 
@@ -60,7 +62,8 @@ def feature_names(part):
         return enum_items("ideas_internal.h", "similar_feature")
     forms, names = enum_items("stated.h", "stated_form"), []
     for name in enum_items("stated.h", "stated_feature"):
-        names += ["%s + %s" % (name, form) for form in forms] if name == "STATED_FORM" else [name]
+        per_form = name in ("STATED_FORM", "STATED_FORM_HEADLINE", "STATED_FORM_BRACKETS")
+        names += ["%s + %s" % (name, form) for form in forms] if per_form else [name]
     return names
 
 

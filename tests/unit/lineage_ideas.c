@@ -2,10 +2,12 @@
  * that hostile texts are handled. */
 #include "support/unit.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include <lineage/ideas.h>
@@ -275,6 +277,54 @@ static void a_changed_reading_has_a_new_version(void **state)
             "the same texts are read differently: raise READING_VERSION in ideas_internal.h, above %u, and write 0x%llx here",
             known.version, (unsigned long long)digest);
     buf_release(&all);
+    lineage_ideas_release(ideas);
+}
+
+/* A Turkish locale tells I from i; the process that loads the library may have set it. Where the system has no such locale, only
+ * the C locale is tried. */
+static void a_locale_changes_no_comparison(void **state)
+{
+    const bool turkish = setlocale(LC_ALL, "tr_TR.UTF-8") != NULL;
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_similar_list list;
+    struct lineage_error err;
+    (void)state;
+    assert_true(!turkish || strncasecmp("I", "i", 1) != 0);
+    assert_true(lineage_quantity_equal("INIT", "init"));
+    assert_true(lineage_quantity_equal("3 MIN", "180 s"));
+    assert_true(lineage_quantity_equal("1 GIB", "1024 mib"));
+    assert_false(lineage_quantity_equal("INIT", "INlT"));
+    add(ideas, "001", "Raise WEIGHT_INIT 0.1 → 0.2", "");
+    settle(ideas);
+    assert_int_equal(lineage_ideas_similar_text(&list, ideas, "RAISE weight_init 0.1 → 0.2", 0, &err), LINEAGE_OK);
+    assert_int_equal(list.n, 1);
+    assert_string_equal(list.items[0].why, "same knob WEIGHT_INIT, same value 0.2");
+    lineage_similar_release(&list);
+    lineage_ideas_release(ideas);
+    setlocale(LC_ALL, "C");
+}
+
+/* Every spelling of a word counts, once. */
+static void words_that_no_trial_has_are_named_once(void **state)
+{
+    static const char *const cases[][2] = {
+        {"foobarx and foobarx with foobarx", "nothing like this; no trial has the words foobarx, with"},
+        {"quux1 quux2 quux3 quux4 quux1 quux5 quux6 quux7",
+         "nothing like this; no trial has the words quux1, quux2, quux3, quux4, quux5, quux6"},
+        {"raise from Raise", "nothing like this; no trial has the words raise, from"},
+        {"zzyzx zzyzx", "nothing like this; no trial has the word zzyzx"},
+    };
+    struct lineage_ideas *ideas = new_set();
+    struct lineage_similar_list list;
+    struct lineage_error err;
+    (void)state;
+    add(ideas, "001", "A deeper network", "Raise");
+    settle(ideas);
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) { /* a question leaves nothing behind */
+        assert_int_equal(lineage_ideas_similar_text(&list, ideas, cases[i / 2][0], 0, &err), LINEAGE_OK);
+        assert_string_equal(list.remark, cases[i / 2][1]);
+        lineage_similar_release(&list);
+    }
     lineage_ideas_release(ideas);
 }
 
@@ -731,6 +781,8 @@ int main(void)
         cmocka_unit_test(contradictory_rules_are_refused),
         cmocka_unit_test(a_changed_reading_has_a_new_version),
         cmocka_unit_test(spellings_of_one_number_are_equal),
+        cmocka_unit_test(a_locale_changes_no_comparison),
+        cmocka_unit_test(words_that_no_trial_has_are_named_once),
         cmocka_unit_test(settings_are_read_in_all_forms),
         cmocka_unit_test(settings_that_are_mentioned_are_not_changes),
         cmocka_unit_test(spellings_of_one_knob_are_one),

@@ -28,6 +28,7 @@ void lineage_ideas_release(struct lineage_ideas *ideas)
     free(ideas->candidates);
     free(ideas->listing.items);
     text_table_release(&ideas->terms);
+    text_table_release(&ideas->words);
     text_table_release(&ideas->knobs);
     knob_rules_release(ideas);
     text_table_release(&ideas->names);

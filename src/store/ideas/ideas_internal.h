@@ -66,8 +66,7 @@ struct row_search {
     size_t n_terms;
     double length;                  /* sum of the weights of the terms */
     bool again;                     /* the text says that it repeats a trial: retry, resubmit, fix */
-    struct buf unknown;             /* the words of a question that no trial has */
-    size_t n_unknown;
+    struct text_table unknown;      /* the words of a question that no trial has */
 };
 
 /* A change that a hypothesis states. */
@@ -114,7 +113,7 @@ struct given_change {
 /* A row that has a term, and what the term adds to the score of the row for each unit of its inverse document frequency. */
 struct posting {
     uint32_t row;
-    float value; /* see term_saturated */
+    double value; /* see term_saturated */
 };
 
 struct ruled_name;
@@ -139,6 +138,7 @@ struct lineage_ideas {
     double least_verdict; /* that of a trial which is called the same, see lineage_ideas_set_strictness */
     struct stated *candidates; /* [STATED_MAX] scratch memory of a reading */
     struct text_table terms; /* see terms.c */
+    struct text_table words; /* of the texts whose terms were read, in every spelling */
     struct term_list listing; /* scratch memory of row_read_terms */
     /* What a search needs, see ideas_prepare_search: */
     size_t n_terms;

@@ -197,14 +197,14 @@ static double similar_verdict(const struct similar_pair *pair)
     return weighted_sum(sum, weights, pair->features, N_SIMILAR_FEATURES);
 }
 
-enum { PAIRS_MAX = 48, LIMIT_DEFAULT = 10 };
+enum { PAIRS_MAX = 48, LIMIT_DEFAULT = 10, WORDS_SHOWN = 6 };
 
 /* Adds what a term of the query says about a row, and lists the row. */
 static void score_row(struct lineage_ideas *ideas, const struct posting *p, double weight, size_t *n)
 {
     if (ideas->scores[p->row] == 0)
         ideas->found[(*n)++] = p->row;
-    ideas->scores[p->row] += weight * (double)p->value;
+    ideas->scores[p->row] += weight * p->value;
 }
 
 /* Scores the rows before `before`, and running ones, that share a term with the query, in ideas->scores, and lists them in
@@ -250,12 +250,13 @@ static size_t take_best(struct similar_pair *pairs, size_t max, struct lineage_i
         ideas->scores[row] = 0;
         if (n == max && score <= pairs[n - 1].bm25)
             continue;
-        const struct similar_pair pair = {.row = row, .bm25 = score};
         size_t at = n < max ? n++ : n - 1;
-        for (; at > 0 && by_score(&pair, &pairs[at - 1]) < 0; at--)
+        for (; at > 0 && pairs[at - 1].bm25 < score; at--)
             pairs[at] = pairs[at - 1];
-        pairs[at] = pair;
+        pairs[at] = (struct similar_pair){.row = row, .bm25 = score};
     }
+    if (n)
+        qsort(pairs, n, sizeof *pairs, by_score);
     return n;
 }
 
@@ -304,7 +305,7 @@ static void tell_parts(struct buf *remark, const struct similar_pair *pairs, siz
 /* The share of a text's words that the log knows, by how rare they are: a word that no trial has is the rarest. */
 static double known_share(const struct lineage_ideas *ideas, const struct idea_row *query)
 {
-    double known = 0, unknown = (double)query->search->n_unknown * term_idf(ideas, TEXT_NONE);
+    double known = 0, unknown = query->search->unknown.n * term_idf(ideas, TEXT_NONE);
     for (size_t i = 0; i < query->search->n_terms; i++)
         known += query->search->terms[i].where & IN_TEXT ? term_idf(ideas, query->search->terms[i].number) : 0;
     return unknown > 0 ? known / (known + unknown) : 1;
@@ -383,8 +384,12 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
         tell_parts(&remark, pairs, n, ideas, query);
         if (!drop_unlike(pairs, &n, known_share(ideas, query))) {
             buf_puts(&remark, n ? "nothing quite like this" : "nothing like this");
-            if (search->n_unknown)
-                buf_printf(&remark, "; no trial has the word%s %s", search->n_unknown > 1 ? "s" : "", search->unknown.data);
+            for (uint32_t i = 0; i < search->unknown.n && i < WORDS_SHOWN; i++)
+                buf_printf(&remark, "%s%s",
+                           i                       ? ", "
+                           : search->unknown.n > 1 ? "; no trial has the words "
+                                                   : "; no trial has the word ",
+                           search->unknown.entries[i].text);
         }
     }
     limit = limit ? limit : LIMIT_DEFAULT;

@@ -48,7 +48,7 @@ static size_t tuple(const struct tokens *t, size_t i, struct span *span)
     for (size_t k = i + 1; end && k < end; k++)
         if (t->items[k].kind == TOKEN_NUMBER)
             numbers++;
-        else if (!(token_is_of(t, k, ",-+x*")))
+        else if (!token_is_of(t, k, ",-+x*"))
             return i;
     if (!end || numbers < 2)
         return i;
@@ -114,6 +114,9 @@ static size_t value_before(const struct tokens *t, size_t i, bool words, struct 
             open--;
         first = open;
     }
+    if (first >= 2 && t->items[first].kind == TOKEN_WORD && t->items[first - 1].kind == TOKEN_MARK &&
+        strchr("*x", t->items[first - 1].mark) && t->items[first - 2].kind == TOKEN_NUMBER)
+        first -= 2;
     size_t end = stated_value(t, first, words, span, value);
     return end > first ? first : i;
 }
@@ -182,10 +185,17 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
     if (end - first == 1 && !has_byte(t, first, '_') && !token_has_digit(t, first) && first > 0) {
         size_t before = first, p_first, p_end;
         for (size_t look = 0;
-             look < LOOK_BACK && before > 0 && t->items[first].depth && t->items[before].depth >= t->items[first].depth; look++)
+             look < STATED_LOOK_BACK && before > 0 && t->items[first].depth && t->items[before].depth >= t->items[first].depth;
+             look++)
             before--;
         if (token_is_mark(t, before, '(') || token_is_mark(t, before, '[')) {
             words_before(t, before, true, &p_first, &p_end);
+            if (p_first < p_end)
+                c->prefix = span_of(t, p_first, p_end);
+        }
+        /* "floor of max(0.3, x)" */
+        if (i > 1 && first + 2 == i && token_is_mark(t, i - 1, '(') && t->items[i - 1].glued && !c->prefix.length) {
+            words_before(t, first - (first > 0 && token_is(t, first - 1, "of")), false, &p_first, &p_end);
             if (p_first < p_end)
                 c->prefix = span_of(t, p_first, p_end);
         }
@@ -218,7 +228,7 @@ static void look_at_name(struct stated *c, const struct tokens *t)
     char lower[64];
     size_t n = length < sizeof lower - 1 ? length : sizeof lower - 1;
     for (size_t i = 0; i < n; i++)
-        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] | 0x20) : name[i];
+        lower[i] = ascii_lower(name[i]);
     lower[n] = '\0';
     const char *init = strstr(lower, "init");
     c->features[STATED_INITIAL] =
@@ -330,7 +340,7 @@ static size_t expression_before(const struct tokens *t, size_t i)
 {
     size_t k = open_of(t, i - 1, BRACKET_TOKENS);
     while (k > 0 && t->items[k].glued &&
-           (t->items[k - 1].kind == TOKEN_NUMBER || t->items[k - 1].kind == TOKEN_WORD || (token_is_of(t, k - 1, "/*+-x"))))
+           (t->items[k - 1].kind == TOKEN_NUMBER || t->items[k - 1].kind == TOKEN_WORD || token_is_of(t, k - 1, "/*+-x")))
         k--;
     return k;
 }
@@ -440,22 +450,25 @@ static bool try_given(struct finder *f, size_t i)
     return true;
 }
 
-/* 42 epochs, 4 learnable bins; the words before a bracket belong to "(196k tokens, ..". */
+/* 42 epochs, 4 learnable bins, 1% of the input tokens; the words before a bracket belong to "(196k tokens, ..". */
 static bool try_count(struct finder *f, size_t i)
 {
     const struct tokens *t = f->t;
     struct stated c = {.form = FORM_COUNT};
-    size_t end = stated_value(t, i, false, &c.to, &c.to_value), behind = words_behind(t, end, 2), first, last;
-    if (behind == end)
+    size_t end = stated_value(t, i, false, &c.to, &c.to_value), name = end, first, last;
+    if (token_is(t, end, "of") && t->items[end - 1].kind == TOKEN_NUMBER && t->items[end - 1].percent)
+        name += 1 + token_in(t, end + 1, " the all its each ");
+    size_t behind = words_behind(t, name, 2);
+    if (behind == name)
         return false;
-    c.name = span_of(t, end, behind);
+    c.name = span_of(t, name, behind);
     if (i > 0 && token_is_mark(t, i - 1, '(')) {
         words_before(t, i - 1, true, &first, &last);
         if (first < last)
             c.prefix = span_of(t, first, last);
     }
     find_old(t, behind, &c);
-    keep(f, &c, i, i, end, end);
+    keep(f, &c, i, i, end, name == end ? end : behind);
     return true;
 }
 
@@ -469,7 +482,7 @@ static bool try_bare(struct finder *f, size_t i)
         return false;
     bool preposition = i > 0 && token_in(t, i - 1, " of at to by with ");
     bool opens = i > 0 && token_is_mark(t, i - 1, '(');
-    bool named = token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && !token_in(t, end, COMPARED_WORDS) &&
+    bool named = token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && !token_in(t, end, STATED_COMPARED_WORDS) &&
                  same_clause(t, end, i);
     if (preposition) {
         size_t behind = words_behind(t, end, 3);

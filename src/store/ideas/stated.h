@@ -47,8 +47,10 @@ enum stated_feature {
     STATED_SHAPE,         /* in square brackets: the size of an array */
     STATED_TITLED,        /* it follows a first clause that is a title without a candidate */
     STATED_VERB_NEXT,     /* a verb of change, "with" or "using" directly before the name */
-    STATED_EQUALS_FIRST,  /* NAME=B in the first clause, after a title or in an item of an enumeration */
-    STATED_ENDS,          /* the clause or bracket ends after the value */
+    STATED_FORM_HEADLINE, /* one per form: in the first clause or after a title */
+    STATED_FORM_BRACKETS = STATED_FORM_HEADLINE + N_FORMS, /* one per form: in brackets */
+    STATED_ENDS = STATED_FORM_BRACKETS + N_FORMS, /* the clause or bracket ends after the value */
+    STATED_JOINED,        /* "+", "and" or a comma joins it to what comes before */
     STATED_FROM_WORD,     /* "from" directly before the name: the old value */
     STATED_OF,            /* "of" or "per" directly before the name: "50% of width=64" */
     STATED_BY,            /* "by B": how far, not where to */
@@ -56,7 +58,9 @@ enum stated_feature {
     STATED_PERCENT,
     STATED_WORD,          /* the value is a word such as True */
     STATED_WHOLE,         /* the value is a whole number */
+    STATED_RESTATED,      /* the value is the new value of an earlier candidate */
     STATED_GIVEN,         /* "NAME gets B noun", "give NAME B noun" */
+    STATED_GERUND,        /* in a clause such as ", raising NAME 65% → 75%": a consequence */
     STATED_EXTENDED,      /* the name of another candidate extends this one: of wd=1 and wd_mlp=2, wd is the base */
     STATED_OPENS,         /* directly behind an opening bracket */
     N_STATED_FEATURES
@@ -67,14 +71,18 @@ struct stated {
     struct span from, to;
     struct lineage_number from_value, to_value;
     bool removed; /* "remove NAME=B": B is what it was */
-    bool joined;  /* "+", "and" or a comma joins it to what comes before */
     enum stated_form form;
     float features[N_STATED_FEATURES];
     double score; /* above 0: a change */
     size_t end;   /* the token behind it */
 };
 
-enum { STATED_MAX = 256 }; /* candidates of one text */
+enum {
+    STATED_MAX = 256,      /* candidates of one text */
+    STATED_LOOK_BACK = 24, /* number of tokens before a candidate that are examined */
+};
+
+#define STATED_COMPARED_WORDS " vs versus than like instead over unlike not from was "
 
 /* Whether a name in the text is the name of a result such as "val_bpb", which is never a candidate. */
 typedef bool stated_is_metric(void *context, const char *name, size_t length);
@@ -99,10 +107,6 @@ void stated_look_ahead(struct stated *list, size_t n, const struct tokens *token
 
 /* The weighted sum of the features. */
 double stated_score(const struct stated *candidate);
-
-enum { LOOK_BACK = 24 }; /* number of tokens before a candidate that are examined */
-
-#define COMPARED_WORDS " vs versus than like instead over unlike not from was "
 
 /* General English words that both the finder and the features look for. */
 bool stated_is_verb(const struct tokens *tokens, size_t i); /* a verb of change: "raise", "lowering" */

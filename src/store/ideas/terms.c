@@ -11,14 +11,14 @@
 #define WEAK_WORDS                                                                                                               \
     " the a an and or of to in on at for with by from as is are be was were it its this that these those which into "            \
     "than then so but not no we our their they can may will would should could has have had do does did only also "              \
-    "more most less each per every all any both only while where when if because via using use used between under over "         \
+    "more most less each per every all any both while where when if because via using use used between under over "              \
     "after before during instead same other such s t "
 
 /* Weights of the parts of a row's text. */
 static const float TEXT_WEIGHT = 1, HEAD_WEIGHT = 1, PART_WEIGHT = 0.4f, NOTES_WEIGHT = 0.15f, KNOB_WEIGHT = 1.5f,
                    SETTING_WEIGHT = 2, CITES_WEIGHT = 1;
 
-/* NOTES_TOKENS of the notes are compared. The title of a text are the first TITLE_WORDS of its headline. */
+/* NOTES_TOKENS of the notes are compared. The title of a text is the first TITLE_WORDS of its headline. */
 enum { NOTES_TOKENS = 160, TITLE_WORDS = 6, LONGEST_IDENTIFIER = 64, LONG_WORD = 4 };
 
 bool row_is_weak(const char *word, size_t length)
@@ -26,12 +26,11 @@ bool row_is_weak(const char *word, size_t length)
     return text_in(word, length, WEAK_WORDS);
 }
 
-/* A text that is taken apart. */
+/* A text of which the terms are listed. If `add` is true, a term that the set does not have gets a number; else it is left out. */
 struct taking {
     struct lineage_ideas *ideas;
     struct row_search *search;
-    bool add;        /* unknown terms get a number; else they are left out */
-    bool any_known;  /* of the word that was put last */
+    bool add;
 };
 
 static void put(struct taking *t, const char *text, size_t length, float weight, unsigned where)
@@ -39,7 +38,6 @@ static void put(struct taking *t, const char *text, size_t length, float weight,
     struct term_list *list = &t->ideas->listing;
     uint32_t number = t->add ? text_table_add(&t->ideas->terms, text, length) : text_table_find(&t->ideas->terms, text, length);
     list->failed = list->failed || (t->add && number == TEXT_NONE);
-    t->any_known = t->any_known || number != TEXT_NONE;
     if (number == TEXT_NONE)
         return;
     if (!LIST_ROOM(list->items, list->n, list->capacity))
@@ -57,22 +55,26 @@ static void put_word(struct taking *t, const char *word, size_t length, float we
         return;
     knob_words_split(&parts, word, length);
     weight += where & IN_HEAD ? HEAD_WEIGHT : 0;
-    t->any_known = false;
     for (size_t i = 0; i < parts.n; i++) {
         word_stem(stem, parts.words[i], strlen(parts.words[i]));
         put(t, stem, strlen(stem), parts.n > 1 ? weight * PART_WEIGHT : weight, where);
     }
     if (parts.n > 1 && length < sizeof whole) {
         for (size_t i = 0; i < length; i++)
-            whole[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] | 0x20) : word[i];
+            whole[i] = ascii_lower(word[i]);
         put(t, whole, length, weight, 0);
     }
-    if (!t->add && !t->any_known && parts.n && length >= LONG_WORD) {
-        enum { SHOWN = 6 };
-        struct buf *unknown = &t->search->unknown;
-        if (t->search->n_unknown++ < SHOWN)
-            buf_printf(unknown, "%s%.*s", unknown->length ? ", " : "", (int)length, word);
-    }
+}
+
+/* Remembers the spelling of a trial's word; a word of a question whose spelling no trial has is unknown. Short words say little. */
+static bool know_word(struct taking *t, const char *word, size_t length)
+{
+    if (length < LONG_WORD)
+        return true;
+    if (t->add)
+        return text_table_add(&t->ideas->words, word, length) != TEXT_NONE;
+    return text_table_find(&t->ideas->words, word, length) != TEXT_NONE ||
+           text_table_add(&t->search->unknown, word, length) != TEXT_NONE;
 }
 
 static void put_mention(void *context, const char *id, size_t length)
@@ -88,8 +90,11 @@ static bool put_text(struct taking *t, const char *text, bool notes)
     struct tokens tokens;
     char number[40];
     size_t n_words = 0;
+    bool known = true;
     if (!tokens_of_text(&tokens, text))
         return false;
+    for (size_t i = 0; known && i < tokens.n; i++)
+        known = tokens.items[i].kind != TOKEN_WORD || know_word(t, text + tokens.items[i].at, tokens.items[i].length);
     for (size_t i = 0; i < tokens.n && !(notes && i >= NOTES_TOKENS); i++) {
         const struct token *token = &tokens.items[i];
         unsigned where =
@@ -108,7 +113,7 @@ static bool put_text(struct taking *t, const char *text, bool notes)
         t->search->again = says_again(&tokens);
     }
     free(tokens.items);
-    return true;
+    return known;
 }
 
 static void put_changes(struct taking *t, size_t n)
@@ -166,8 +171,7 @@ bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, struct ar
     put_changes(&t, row->idea.n_changes);
     put_mention(&t, row->idea.exp_id, strlen(row->idea.exp_id));
     sort_terms(list);
-    search->terms =
-        list->failed || search->unknown.failed ? NULL : arena_copy(arena, list->items, list->n, sizeof *search->terms);
+    search->terms = list->failed ? NULL : arena_copy(arena, list->items, list->n, sizeof *search->terms);
     if (!search->terms)
         return false;
     search->n_terms = list->n;
@@ -179,7 +183,7 @@ bool row_read_terms(struct lineage_ideas *ideas, struct idea_row *row, struct ar
 void row_release(struct idea_row *row)
 {
     if (row->search)
-        buf_release(&row->search->unknown);
+        text_table_release(&row->search->unknown);
     free(row->search);
     row->search = NULL;
 }
@@ -209,7 +213,7 @@ static void list_postings(struct lineage_ideas *ideas)
         const struct row_search *search = ideas->rows[i].search;
         for (size_t k = 0; k < search->n_terms; k++)
             ideas->postings[ideas->postings_of[search->terms[k].number + 1]++] = (struct posting){
-                (uint32_t)i, (float)term_saturated((double)search->terms[k].weight, search->length, ideas->mean_length)};
+                (uint32_t)i, term_saturated((double)search->terms[k].weight, search->length, ideas->mean_length)};
     }
 }
 
