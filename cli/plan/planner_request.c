@@ -68,7 +68,7 @@ enum {
     CITED_BY = 8,
     WALLS = 12,
     AGAIN = 20,
-    AGAIN_TRIALS = 12,
+    AGAIN_TRIALS = LINEAGE_AGAIN_LISTED,
     INSIGHTS = 30,
     AGAINST = 6,
     FILES = 20,
@@ -208,10 +208,10 @@ static json_t *again_json(const struct lineage_facts *facts)
         const struct lineage_again *again = &facts->again[i];
         const struct lineage_knob *knob = &facts->knobs.items[again->knob];
         json_t *ids = json_array();
-        for (size_t k = 0; k < knob->n_tries && k < AGAIN_TRIALS; k++)
-            json_array_append_new(ids, id_json(facts, knob->tries[k].trial));
+        for (size_t k = 0; k < again->trials && k < AGAIN_TRIALS; k++)
+            json_array_append_new(ids, id_json(facts, again->listed[k]));
         json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(knob->name, VALUE_CHARACTERS),
-                                              "trials", count_json(knob->n), "failed", count_json(again->failed), "low",
+                                              "trials", count_json(again->trials), "failed", count_json(again->failed), "low",
                                               cli_json_figure(again->low), "high", cli_json_figure(again->high), "exp_ids", ids));
     }
     return list;

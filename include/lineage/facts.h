@@ -24,9 +24,13 @@ struct lineage_blocked {
     double value, largest_kept;
 };
 
+enum { LINEAGE_AGAIN_LISTED = 12 };
+
 /* A setting that three trials or more changed, none of which was kept. */
 struct lineage_again {
     size_t knob;   /* index in knobs */
+    size_t trials; /* each counts once, however many values it gave the setting */
+    size_t listed[LINEAGE_AGAIN_LISTED]; /* the first of them, in the order of the knob's tries */
     size_t failed; /* trials that did not run to their end */
     struct lineage_number low, high; /* delta_vs_best of the others; absent if there are none */
 };
@@ -47,7 +51,7 @@ struct lineage_facts {
     size_t *beside, n_beside;    /* kept trials that are not on the line, largest gain first */
     struct lineage_blocked *blocked; /* [n_blocked], in the order of the log */
     size_t n_blocked;
-    struct lineage_again *again; /* [n_again], most trials first */
+    struct lineage_again *again; /* [n_again], in the order of the knobs */
     size_t n_again;
     struct lineage_measured code; /* the best trial's code compared with that of the first trial of the line that has a snapshot
                                    * or kept files; against is "" if no two trials have */

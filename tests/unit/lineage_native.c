@@ -195,6 +195,32 @@ static void the_first_lines_stand_for_themselves(void **state)
     remove_dir(dir);
 }
 
+/* Settings that were tried again and again: a trial counts once and is listed once, however often its text gives a value. */
+static void a_trial_is_tried_again_once(void **state)
+{
+    static const char rows[] = "exp_id\thypothesis\tstatus\tcore_metric\n"
+                               "000\tbase\tkeep\t1\n"
+                               "001\tRaise alpha 0.1 → 0.2; raise alpha 0.2 → 0.4\tdiscard\t2\n"
+                               "002\tRaise alpha 0.1 → 0.3; raise alpha 0.3 → 0.5\tdiscard\t3\n"
+                               "003\tRaise alpha 0.1 → 0.6\tdiscard\t4\n"
+                               "004\tRaise gamma 1 → 2; raise gamma 2 → 3\tdiscard\t5\n"
+                               "005\tRaise gamma 1 → 4\tdiscard\t6\n";
+    struct lineage_render_options options;
+    char *dir = make_dir(), *text;
+    (void)state;
+    lineage_render_options_init(&options);
+    options.max_bytes = 0;
+    write_file(in_dir(dir, "results.tsv"), rows, sizeof rows - 1);
+    text = render(dir, &options);
+    const char *again = strstr(text, "## Tried Again and Again");
+    assert_non_null(again);
+    assert_non_null(strstr(again, "- alpha: 3 trials, 0 failed"));
+    assert_non_null(strstr(again, ": 001, 002, 003\n"));
+    assert_null(strstr(again, "- gamma: 3 trials"));
+    lineage_free(text);
+    remove_dir(dir);
+}
+
 /* A person's text is printed whole, whatever the budget. A title that must be shortened is cut between characters. */
 static void insights_take_their_room_first(void **state)
 {
@@ -231,7 +257,7 @@ int main(void)
         cmocka_unit_test(only_plain_names_stand_bare),    cmocka_unit_test(lengths_are_those_of_code_points),
         cmocka_unit_test(numbers_take_the_fewest_bytes),  cmocka_unit_test(a_discard_says_what_it_lacked),
         cmocka_unit_test(sections_are_known_by_name),     cmocka_unit_test(the_first_lines_stand_for_themselves),
-        cmocka_unit_test(insights_take_their_room_first),
+        cmocka_unit_test(insights_take_their_room_first), cmocka_unit_test(a_trial_is_tried_again_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,14 +180,22 @@ static bool find_beside(struct lineage_facts *facts, const struct lineage_report
 
 static bool find_again(struct lineage_facts *facts)
 {
+    size_t *counted =
+        calloc(lineage_ideas_count(facts->ideas) + 1, sizeof *counted); /* the last knob that a trial counts for, + 1 */
     facts->again = calloc(facts->knobs.n + 1, sizeof *facts->again);
-    for (size_t i = 0; facts->again && i < facts->knobs.n; i++) {
+    for (size_t i = 0; counted && facts->again && i < facts->knobs.n; i++) {
         const struct lineage_knob *knob = &facts->knobs.items[i];
         struct lineage_again again = {.knob = i};
         size_t kept = 0;
         for (size_t k = 0; k < knob->n_tries; k++) {
             const struct lineage_idea *idea = lineage_ideas_get(facts->ideas, knob->tries[k].trial);
             const struct lineage_number delta = idea->delta_vs_best;
+            if (counted[knob->tries[k].trial] == i + 1)
+                continue;
+            counted[knob->tries[k].trial] = i + 1;
+            if (again.trials < LINEAGE_AGAIN_LISTED)
+                again.listed[again.trials] = knob->tries[k].trial;
+            again.trials++;
             kept += lineage_label_is_kept(idea->status);
             again.failed += !is_finished(idea->status);
             if (!is_finished(idea->status) || !delta.present)
@@ -197,10 +205,12 @@ static bool find_again(struct lineage_facts *facts)
             if (!again.high.present || delta.value > again.high.value)
                 again.high = delta;
         }
-        if (knob->n >= 3 && !kept)
+        if (again.trials >= 3 && !kept)
             facts->again[facts->n_again++] = again;
     }
-    return facts->again != NULL;
+    const bool ok = counted && facts->again;
+    free(counted);
+    return ok;
 }
 
 static bool has_files(const struct lineage_trial *trial)

@@ -458,16 +458,15 @@ void section_again(struct block *block, const struct native *n)
     for (size_t i = 0; i < count; i++) {
         const struct lineage_again *again = &n->ideas->again[i];
         const struct lineage_knob *knob = &n->ideas->knobs.items[again->knob];
-        add_shape(out, "- %N: %Z trials, %Z failed", knob->name, knob->n, again->failed);
+        add_shape(out, "- %N: %Z trials, %Z failed", knob->name, again->trials, again->failed);
         if (again->low.present) {
             add_shape(out, ", %G", again->low);
             if (again->high.value > again->low.value) {
                 add_shape(out, " to %G", again->high);
             }
         }
-        for (size_t k = 0; k < knob->n_tries && k < 6; k++) {
-            add_shape(out, "%T%B", k ? ", " : ": ", idea_at(n, knob->tries[k].trial)->exp_id);
-        }
+        for (size_t k = 0; k < again->trials && k < 6; k++)
+            add_shape(out, "%T%B", k ? ", " : ": ", idea_at(n, again->listed[k])->exp_id);
         buf_puts(out, "\n");
         block_row_end(block, 36 / (1 + 0.3 * (double)i), i < 3);
     }
