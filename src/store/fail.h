@@ -18,14 +18,6 @@ enum lineage_status store_fail(struct lineage_error *err, enum lineage_status st
 enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns from the function with the status of the call, unless that is LINEAGE_OK. Use it where nothing has to be released. */
-#define TRY(call)                                                                                                                \
-    do {                                                                                                                         \
-        const enum lineage_status try_status = (call);                                                                           \
-        if (try_status != LINEAGE_OK)                                                                                            \
-            return try_status;                                                                                                   \
-    } while (0)
-
 /* A variable that is declared with one of these, or with a SCOPED_ macro of another header, is released when its scope ends, so that a
  * function may return anywhere. RELEASED_BY names a function that gets the address of the variable; SCOPED_FREE is for a pointer that
  * is given to free. Write both before the type. */
@@ -37,6 +29,15 @@ static inline void free_pointer(void *pointer)
     memcpy(&memory, pointer, sizeof memory);
     free(memory);
 }
+
+/* Returns from the function with the status of the call, unless that is LINEAGE_OK. Use it where every resource that the function holds
+ * is released by its scope. */
+#define TRY(call)                                                                                                                \
+    do {                                                                                                                         \
+        const enum lineage_status try_status = (call);                                                                           \
+        if (try_status != LINEAGE_OK)                                                                                            \
+            return try_status;                                                                                                   \
+    } while (0)
 
 /* Out of memory. */
 enum lineage_status store_no_memory(struct lineage_error *err);

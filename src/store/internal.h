@@ -9,7 +9,7 @@
 
 #include "fail.h"
 
-#define SCOPED_TRIAL __attribute__((cleanup(lineage_trial_release))) struct lineage_trial
+#define SCOPED_TRIAL RELEASED_BY(lineage_trial_release) struct lineage_trial
 
 struct mirror;
 struct log;

@@ -527,17 +527,22 @@ static char *make_store(const struct subject *subject)
 static struct {
     struct subject subject;
     char *dir;
+    const char *left_by, *now; /* the operation that had it before, and the one that has it now */
 } read_store;
 
-static char *store_to_read(const struct subject *subject)
+static char *store_to_read(const struct subject *subject, const char *name)
 {
     const struct subject *last = &read_store.subject;
-    if (read_store.dir && last->make == subject->make && last->torn == subject->torn && last->with_mirror == subject->with_mirror)
-        return read_store.dir;
-    if (read_store.dir)
+    const bool made = !read_store.dir || last->make != subject->make || last->torn != subject->torn ||
+                      last->with_mirror != subject->with_mirror;
+    if (made || read_store.now != name)
+        read_store.left_by = made ? NULL : read_store.now;
+    read_store.now = name;
+    if (read_store.dir && made)
         remove_dir(read_store.dir);
+    if (made)
+        read_store.dir = make_store(subject);
     read_store.subject = *subject;
-    read_store.dir = make_store(subject);
     return read_store.dir;
 }
 
@@ -546,6 +551,8 @@ static unsigned failures;
 static void broken(const struct question *question, enum mode m, unsigned n, const char *what, const char *detail)
 {
     printf("FAIL %s, %s, fault %u: %s: %.200s\n", question->name, mode_names[m], n, what, detail);
+    if (read_store.now == question->name && read_store.left_by)
+        printf("the store was left by %s\n", read_store.left_by);
     failures++;
 }
 
@@ -587,7 +594,7 @@ static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
 static unsigned run_all(const struct question *question, enum mode m, const struct subject *subject)
 {
     bool fresh = subject->writes || !subject->with_mirror;
-    char *dir = fresh ? make_store(subject) : store_to_read(subject), *path = join(dir, "results.tsv");
+    char *dir = fresh ? make_store(subject) : store_to_read(subject, question->name), *path = join(dir, "results.tsv");
     size_t length;
     char *before = read_file(path, &length);
     n_calls = 0;

@@ -64,11 +64,9 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
     }
     if (row)
         *row = (struct lineage_trial){0};
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK)
-        status = appending_begin(&a, err);
-    TRY(status);
-    status = appending_check(&a, trial, err);
+    TRY(store_check_owner(store, err));
+    TRY(appending_begin(&a, err));
+    enum lineage_status status = appending_check(&a, trial, err);
     if (status == LINEAGE_OK)
         status = appending_copy_snapshot(&a, &snapshot, err);
     if (status != LINEAGE_OK)

@@ -18,7 +18,7 @@ struct id_set {
 bool id_set_has(const struct id_set *set, const char *id);
 bool id_set_add(struct id_set *set, const char *id); /* false when out of memory */
 void id_set_clear(struct id_set *set);               /* frees everything in it */
-#define SCOPED_ID_SET __attribute__((cleanup(id_set_clear))) struct id_set
+#define SCOPED_ID_SET RELEASED_BY(id_set_clear) struct id_set
 
 /* Finds a number n, from 2, for which ID-n is not taken. It is the least such number if every smaller one is taken, which
  * holds for numbers that this function chose. It searches by doubling and bisection, so that a log with one id in ten

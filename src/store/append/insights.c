@@ -222,10 +222,9 @@ static bool look_up(void *context, const struct lineage_insight *insight)
 static enum lineage_status check_superseded(struct lineage_store *store, uint64_t number, struct lineage_error *err)
 {
     struct looked_up wanted = {.number = number};
-    if (number)
-        TRY(lineage_insights_read(store, look_up, &wanted, err));
     if (!number)
         return LINEAGE_OK;
+    TRY(lineage_insights_read(store, look_up, &wanted, err));
     if (!wanted.found)
         return store_fail(err, LINEAGE_ENOTFOUND, "there is no insight %llu", (unsigned long long)number);
     if (wanted.superseded_by)

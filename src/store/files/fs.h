@@ -26,7 +26,7 @@ void fs_set_fault(fs_fault_fn *fault, void *context);
 /* open(2) relative to dir_fd, with O_CLOEXEC; returns the descriptor or -1 with errno. */
 int fs_open(int dir_fd, const char *name, int flags, mode_t mode);
 int fs_close(int fd); /* nothing for a negative one */
-#define SCOPED_FD __attribute__((cleanup(fs_close_scoped))) int /* closed unless it is negative */
+#define SCOPED_FD RELEASED_BY(fs_close_scoped) int /* closed unless it is negative */
 static inline void fs_close_scoped(const int *fd)
 {
     fs_close(*fd);

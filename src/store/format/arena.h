@@ -6,6 +6,8 @@
 
 #include <lineage/store.h>
 
+#include "../fail.h"
+
 /* A zeroed struct arena is empty and ready. Allocations are aligned for any type and live until release. */
 struct arena {
     struct arena_block *blocks;
@@ -16,7 +18,7 @@ enum lineage_status arena_items(struct arena *arena, size_t n, size_t size, void
 char *arena_text(struct arena *arena, const char *text, size_t length); /* NUL-terminated copy */
 void arena_reset(struct arena *arena);   /* empties it, and keeps one block for reuse */
 void arena_release(struct arena *arena);
-#define SCOPED_ARENA __attribute__((cleanup(arena_release))) struct arena
+#define SCOPED_ARENA RELEASED_BY(arena_release) struct arena
 
 /* Whether the text contains a sign that lineage_text_safe or lineage_text_visible puts in the place of another (text.c). */
 bool text_has_stand_in(const char *text);
@@ -60,4 +62,4 @@ static inline void buf_reset(struct buf *buf) /* empties it but keeps its memory
     buf->failed = false;
 }
 void buf_release(struct buf *buf);
-#define SCOPED_BUF __attribute__((cleanup(buf_release))) struct buf
+#define SCOPED_BUF RELEASED_BY(buf_release) struct buf

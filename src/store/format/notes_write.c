@@ -143,7 +143,7 @@ enum lineage_status row_compose_notes(const char **notes, const struct lineage_t
     TRY(notes_parse(&said, *notes, arena, err));
     TRY(compose(scratch, trial, &said, err));
     TRY(check_infinity(*notes, err));
-    if ((!scratch->length && !scratch->failed))
+    if (!scratch->length && !scratch->failed)
         return LINEAGE_OK;
     if (**notes)
         buf_puts(scratch, *notes);

@@ -29,7 +29,7 @@ struct row_layout {
 enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n, const char *metric,
                                     struct lineage_error *err);
 void row_layout_release(struct row_layout *layout);
-#define SCOPED_LAYOUT __attribute__((cleanup(row_layout_release))) struct row_layout
+#define SCOPED_LAYOUT RELEASED_BY(row_layout_release) struct row_layout
 
 /* Whether the cell at that index is outside the 17 columns. */
 bool row_is_extra(const struct row_layout *layout, size_t index);

@@ -41,7 +41,7 @@ struct tsv_cell {
 struct tsv_reader;
 struct tsv_reader *tsv_reader_new(void); /* NULL when out of memory */
 void tsv_reader_free(struct tsv_reader *reader);
-#define SCOPED_READER __attribute__((cleanup(tsv_reader_free_scoped))) struct tsv_reader *
+#define SCOPED_READER RELEASED_BY(tsv_reader_free_scoped) struct tsv_reader *
 static inline void tsv_reader_free_scoped(struct tsv_reader **reader)
 {
     tsv_reader_free(*reader);

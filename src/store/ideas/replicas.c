@@ -112,6 +112,12 @@ static bool is_name_part(const struct idea_row *row, const char *part)
     return false;
 }
 
+static bool is_id(const struct tokens *t, size_t i)
+{
+    const struct token *word = &t->items[i];
+    return word->length > 3 && ascii_begins_same(t->text + word->at, "exp", 3) && token_has_digit(t, i);
+}
+
 /* Whether the headline says nothing but which settings change: besides their names there are only verbs of change, weak
  * words, numbers, and ids of trials. *ok becomes false when out of memory. */
 static bool is_plain(const struct idea_row *row, bool *ok)
@@ -125,7 +131,7 @@ static bool is_plain(const struct idea_row *row, bool *ok)
         const char *word = text + t.items[i].at;
         struct knob_words parts;
         const size_t length = t.items[i].length;
-        if (t.items[i].kind != TOKEN_WORD || stated_is_citation(&t, i) || row_is_weak(word, length) || stated_is_verb(&t, i))
+        if (t.items[i].kind != TOKEN_WORD || is_id(&t, i) || row_is_weak(word, length) || stated_is_verb(&t, i))
             continue;
         knob_words_split(&parts, word, length);
         for (size_t k = 0; plain && k < parts.n; k++)

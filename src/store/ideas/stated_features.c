@@ -178,7 +178,7 @@ static void look_at_value(struct stated *c, const struct tokens *t, size_t value
     const struct token *last = &t->items[value_end - 1];
     bool number = last->kind == TOKEN_NUMBER;
     f[STATED_SHAPE] = t->items[value].depth > 0 && in_square_brackets(t, value);
-    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) || (token_is_of(t, end, ").,;:|]+"));
+    f[STATED_ENDS] = end >= t->n || !same_clause(t, end, value) || token_is_of(t, end, ").,;:|]+");
     if (token_is_kind(t, end, TOKEN_WORD) && !stated_is_stop(t, end) && same_clause(t, end, value))
         f[STATED_UNIT] = 1;
     f[STATED_OPENS] = value > 0 && token_is_mark(t, value - 1, '(');

@@ -39,7 +39,8 @@ enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt, struc
 
 /*
  * Steps to the next row while *status is LINEAGE_OK: `while (mirror_next(&status, mirror, stmt, err))`. Returns false, with the statement
- * reset, after the last row or if *status is or becomes a failure. A loop that ends before that must reset the statement.
+ * reset, after the last row or if *status is or becomes a failure. A loop that ends before that must reset the statement. The last row
+ * and LINEAGE_ENOTFOUND look alike, so a status of LINEAGE_ENOTFOUND that the body of the loop sets becomes LINEAGE_OK.
  */
 bool mirror_next(enum lineage_status *status, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
 

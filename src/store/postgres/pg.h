@@ -97,4 +97,4 @@ const char *pg_digits(const struct pg_result *result, size_t row, size_t column)
 int64_t pg_int(const struct pg_result *result, size_t row, size_t column);
 bool pg_is_int(const struct pg_result *result, size_t row, size_t column); /* otherwise pg_int returns 0 */
 void pg_clear(struct pg_result *result);
-#define SCOPED_RESULT __attribute__((cleanup(pg_clear))) struct pg_result
+#define SCOPED_RESULT RELEASED_BY(pg_clear) struct pg_result

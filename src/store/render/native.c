@@ -152,13 +152,11 @@ static void add_title(struct buf *out, const struct native *n)
         buf_puts(out, " — empty lineage\n");
         return;
     }
-    if (timestamp && *timestamp) {
+    if (timestamp && *timestamp)
         add_shape(out, " — %N", timestamp);
-    }
     buf_puts(out, "\n");
-    if (specialist && *specialist) {
+    if (specialist && *specialist)
         add_shape(out, "You are specialist **%N**. ", specialist);
-    }
     if (report->best) {
         add_shape(out, "Current best: **%I** (%N=%S, %T is better).", report->best->exp_id, report->metric, report->best->score,
                   report->direction == LINEAGE_HIGHER ? "higher" : "lower");
@@ -171,14 +169,12 @@ static void add_title(struct buf *out, const struct native *n)
         add_shape(out, "; half of those measured took more than %A s", report->median_seconds.value);
     }
     buf_puts(out, ".\n");
-    if (n->by && *n->by) {
+    if (n->by && *n->by)
         add_shape(out, "The trials shown are by %N.\n", n->by);
-    }
     add_threshold(out, report);
     add_across(out, report);
-    if (*report->claim) {
+    if (*report->claim)
         add_shape(out, "%I is %T.\n", report->best->exp_id, report->claim);
-    }
     if (*report->stopped) {
         add_shape(out, "%Q.\n", report->stopped, (size_t)500);
     }

@@ -59,7 +59,8 @@ void add_result(struct buf *out, const struct lineage_idea *idea);
 
 /* Prints the shape of a line, in which these stand for the arguments: %N add_name, %I add_id, %B add_bare_id, %T a text, %Q add_quoted
  * (a text and a size_t), %P add_setting (a double and a text); %S add_score, %D add_delta, %G a difference, of a struct lineage_number;
- * %A add_about of a double, %R add_result; %Z a size_t, %L an unsigned long long, %U an unsigned; %% is a percent sign. */
+ * %A add_about of a double, %R add_result; %Z a size_t, %L an unsigned long long, %U an unsigned; %% is a percent sign.
+ * An integer must have exactly this type: (size_t)160. */
 void add_shape(struct buf *out, const char *shape, ...);
 
 /* Prints the label, and for a discard its reason, as far as the numbers show it: `discard (+0.129, worse; 0.0389 better

@@ -45,9 +45,8 @@ void add_result(struct buf *out, const struct lineage_idea *idea)
     bool discard = idea->status == LINEAGE_DISCARD && idea->delta_vs_best.present;
     if (!discard)
         buf_puts(out, lineage_label_name(idea->status));
-    if (idea->delta_vs_best.present && is_finished(idea->status)) {
+    if (idea->delta_vs_best.present && is_finished(idea->status))
         add_shape(out, "%T%G", discard ? "" : " ", idea->delta_vs_best);
-    }
 }
 
 /* How many bytes the first `width` code points of a text have. */
@@ -123,9 +122,8 @@ void section_standing(struct block *block, const struct native *n)
     buf_puts(out, "- ");
     if (last < count) {
         add_shape(out, "%Z trials since the last keep, %I", count - 1 - last, idea_at(n, last)->exp_id);
-        if (idea_at(n, last)->delta_vs_best.present) {
+        if (idea_at(n, last)->delta_vs_best.present)
             add_shape(out, " (%G)", idea_at(n, last)->delta_vs_best);
-        }
         buf_puts(out, "; ");
     }
     add_rate(out, n, NULL);
@@ -229,9 +227,8 @@ void section_made_of(struct block *block, const struct native *n)
             const struct lineage_knob *knob = &n->ideas->knobs.items[k];
             if (knob->set_by != n->ideas->line[i])
                 continue;
-            if (*comma == ':') {
+            if (*comma == ':')
                 add_shape(out, "- %I", idea_at(n, knob->set_by)->exp_id);
-            }
             add_shape(out, "%T%N ", comma, knob->name);
             add_knob_value(out, knob->value);
             comma = ", ";
@@ -258,17 +255,15 @@ static void add_insight(struct insight_rows *rows, const struct lineage_insight 
     struct buf *out = &rows->block->text;
     size_t against[6], m = 0;
     add_shape(out, "- %L: %Q", (unsigned long long)insight->number, insight->text, width);
-    for (size_t i = 0; i < insight->n_evidence; i++) {
+    for (size_t i = 0; i < insight->n_evidence; i++)
         add_shape(out, "%T%B", i ? ", " : " (evidence: ", insight->evidence[i]);
-    }
     buf_puts(out, insight->n_evidence ? ")" : "");
     if (has_ideas(n))
         m = lineage_knobs_against(against, sizeof against / sizeof *against, &n->ideas->knobs, n->ideas->ideas, insight->evidence,
                                   insight->n_evidence, insight->rows);
-    for (size_t i = 0; i < m; i++) {
+    for (size_t i = 0; i < m; i++)
         add_shape(out, "%T%B %R", i ? ", " : " — later trials contradict it: ", idea_at(n, against[i])->exp_id,
                   idea_at(n, against[i]));
-    }
     buf_puts(out, "\n");
 }
 
@@ -461,9 +456,8 @@ void section_again(struct block *block, const struct native *n)
         add_shape(out, "- %N: %Z trials, %Z failed", knob->name, again->trials, again->failed);
         if (again->low.present) {
             add_shape(out, ", %G", again->low);
-            if (again->high.value > again->low.value) {
+            if (again->high.value > again->low.value)
                 add_shape(out, " to %G", again->high);
-            }
         }
         for (size_t k = 0; k < again->trials && k < 6; k++)
             add_shape(out, "%T%B", k ? ", " : ": ", idea_at(n, again->listed[k])->exp_id);
@@ -507,13 +501,11 @@ static void add_topic(struct buf *out, const struct native *n, const struct topi
 {
     const struct lineage_idea *idea = idea_at(n, topic->newest);
     buf_puts(out, "- ");
-    if (!n->by && *idea->specialist) {
+    if (!n->by && *idea->specialist)
         add_shape(out, "%N ", idea->specialist);
-    }
     add_bare_id(out, idea->exp_id);
-    for (size_t i = 0; i < topic->n_same && i < 2; i++) {
+    for (size_t i = 0; i < topic->n_same && i < 2; i++)
         add_shape(out, ", %B", idea_at(n, topic->same[i])->exp_id);
-    }
     if (topic->n_same > 2)
         buf_printf(out, " and %zu more", topic->n_same - 2);
     add_shape(out, " %R %Q\n", idea, idea->hypothesis, width);

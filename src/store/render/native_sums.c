@@ -29,9 +29,8 @@ static void add_outcomes(struct buf *out, const struct lineage_report_value *val
 static void add_brief(struct buf *out, const struct lineage_report_value *value)
 {
     add_shape(out, "%P ×%L", value->value, value->text, (unsigned long long)value->n);
-    if (value->best.present) {
+    if (value->best.present)
         add_shape(out, " best %A", value->best.value);
-    }
 }
 
 /* One function prints both forms, so that they differ only in the outcomes. */
@@ -44,9 +43,8 @@ static void add_values(struct buf *out, const struct lineage_report_param *param
         add(out, &param->values[i]);
     }
     /* A parameter with very many values (a seed, a size) is shown as a range, because a list would fill the block. */
-    if (param->more) {
+    if (param->more)
         add_shape(out, ", and more up to %P", param->high, param->high_text);
-    }
     buf_puts(out, "\n");
 }
 

@@ -1,4 +1,5 @@
 /* native_text.c: cells, names and numbers as the native style prints them. */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 
@@ -196,7 +197,10 @@ void add_shape(struct buf *out, const char *shape, ...)
         case 'Z': buf_printf(out, "%zu", va_arg(args, size_t)); break;
         case 'L': buf_printf(out, "%llu", va_arg(args, unsigned long long)); break;
         case 'U': buf_printf(out, "%u", va_arg(args, unsigned)); break;
-        default: buf_put(out, '%'); break;
+        default:
+            assert(next[1] == '%');
+            buf_put(out, '%');
+            break;
         }
     }
     buf_puts(out, shape);

@@ -31,10 +31,9 @@ static void add_params(struct block *block, const struct native *n)
     struct buf *out = &block->text;
     size_t shown = 0;
     for (size_t i = 0; i < best->n_params; i++)
-        if (!is_constant(n->report, best->params[i].name) && strcmp(best->params[i].name, "proposer") != 0) {
+        if (!is_constant(n->report, best->params[i].name) && strcmp(best->params[i].name, "proposer") != 0)
             add_shape(out, "%T%N=%P", shown++ ? ", " : "- **parameters**: ", best->params[i].name, best->params[i].value,
                       best->params[i].text);
-        }
     if (!shown)
         return;
     buf_puts(out, "\n");
@@ -124,9 +123,8 @@ void section_best(struct block *block, const struct native *n)
     if (!best)
         return;
     add_shape(out, "- %I", best->exp_id);
-    if (names_specialist(n, best)) {
+    if (names_specialist(n, best))
         add_shape(out, " by %N", best->specialist);
-    }
     add_shape(out, ", %N %S\n", n->report->metric, best->score);
     block_row_end(block, 60, true);
     add_settings(block, n);
@@ -180,11 +178,10 @@ void section_leaderboard(struct block *block, const struct native *n)
      * that a list is cut. */
     buf_printf(out, "\n## Leaderboard (%llu kept trials, best first%s)\n\n", (unsigned long long)report->labels[LINEAGE_KEEP],
                report->noise.freedom > 0 ? "; ±: 95 % interval; `lineage compare --runs` says which to run again" : "");
-    if (report->n_leaders) {
+    if (report->n_leaders)
         add_shape(out, "| exp | %N%T", report->metric,
                   n->by ? " | Δ | hypothesis |\n|---|---|---|---|\n"
                         : " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
-    }
     block_head_end(block);
     for (size_t i = 0; i < report->n_leaders; i++) {
         add_leader(out, n, &report->leaders[i], 40);
@@ -240,13 +237,11 @@ void section_recent(struct block *block, const struct native *n)
 static void add_item(struct buf *out, const struct native *n, const struct lineage_trial *trial, struct lineage_number vs_parent)
 {
     add_shape(out, "%I [", trial->exp_id);
-    if (names_specialist(n, trial)) {
+    if (names_specialist(n, trial))
         add_shape(out, "%N, ", trial->specialist);
-    }
     add_outcome(out, n, trial, vs_parent);
-    if (trial->score.present) {
+    if (trial->score.present)
         add_shape(out, ", %N=%S", n->report->metric, trial->score);
-    }
     if (trial->delta_vs_best.present && trial->status != LINEAGE_DISCARD) {
         add_shape(out, ", Δ=%D", trial->delta_vs_best);
     }
@@ -299,10 +294,9 @@ void section_chain(struct block *block, const struct native *n)
     }
     buf_puts(out, "```\n");
     /* A chain that does not reach a root would mislead, so this is stated first. */
-    if (chain->end != LINEAGE_CHAIN_ROOT) {
+    if (chain->end != LINEAGE_CHAIN_ROOT)
         add_shape(out, "%T%N\n",
                   chain->end == LINEAGE_CHAIN_MISSING ? "!! parent not in the store: " : "!! cycle at: ", chain->end_id);
-    }
     block_head_end(block);
     for (size_t i = 0; i < chain->n; i++) {
         add_link(out, n, i, 40);
@@ -323,18 +317,16 @@ static void add_change(struct buf *out, const struct lineage_report_change *chan
         return;
     }
     add_name(out, change->name);
-    if (change->before.present) {
+    if (change->before.present)
         add_shape(out, " %P", change->before.value, change->before_text);
-    }
     add_shape(out, "%T%P", change->before.present ? " → " : "=", change->after.value, change->after_text);
 }
 
 /* The compared trial comes first, because the change depends on it. */
 static void add_changes(struct buf *out, const struct lineage_report_full *full)
 {
-    if (full->compared_with[0]) {
+    if (full->compared_with[0])
         add_shape(out, "against %I: ", full->compared_with);
-    }
     for (size_t i = 0; i < full->n_changes; i++) {
         buf_puts(out, i ? ", " : "");
         add_change(out, &full->changes[i]);
@@ -397,9 +389,8 @@ static void add_pieces(struct buf *out, const struct native *n, const char *rema
         at += length + (at[length] == ';');
         at += *at == ' ';
     }
-    if (text.length) {
+    if (text.length)
         add_shape(out, "%T%Q\n", before, text.data, (size_t)0);
-    }
     out->failed = out->failed || text.failed;
 }
 

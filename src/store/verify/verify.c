@@ -588,10 +588,10 @@ enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct 
     *digests = (struct lineage_digests){0};
     TRY(store_check_owner(store, err));
     TRY(log_look(store->log, &end, err));
-    if (!end.exists)
+    if (!end.exists) {
         acknowledged_renew(store);
-    if (!end.exists)
         return LINEAGE_OK;
+    }
     TRY(log_claim(store->log, &end, err));
     enum lineage_status status = log_rebuild_digests(store->log, &old, err);
     if (status == LINEAGE_OK)
