@@ -64,7 +64,8 @@ struct cli_command {
 #define CLI_ON_ARGS(options, min, max, work, context) .run = cli_run, .call = {NULL, options, min, max, NULL, work, context}
 int cli_run(const struct cli_command *command, int argc, const char **argv);
 
-/* Rows of an option table: a flag (int), a text (char *), and a text that may be repeated (char **). value: what the help calls it. */
+/* Rows of an option table: a flag (int), a text (char *), and a text that may be repeated (char **). value is its name
+ * in the help. */
 #define CLI_FLAG(name, flag, help) {name, 0, POPT_ARG_NONE, flag, 0, help, NULL}
 #define CLI_OPTION(name, text, value, help) {name, 0, POPT_ARG_STRING, text, 0, help, value}
 #define CLI_REPEATED(name, texts, value, help) {name, 0, POPT_ARG_ARGV, texts, 0, help, value}
@@ -77,13 +78,13 @@ int cli_run(const struct cli_command *command, int argc, const char **argv);
  * means no terminal and no colour.
  */
 struct cli_screen {
-    char *color_text; /* value of --color */
+    char *color_text;   /* value of --color */
     int wide, no_pager; /* --wide: do not shorten or omit anything; --no-pager */
     bool terminal, color;
     size_t width, height; /* columns and lines of the terminal */
-    double noise; /* of a score of the store; 0: unknown */
-    FILE *pager; /* the pager that reads stdout now, or NULL */
-    int terminal_fd; /* the original stdout while a pager runs */
+    double noise;         /* of a score of the store; 0: unknown */
+    FILE *pager;          /* the pager that reads stdout now, or NULL */
+    int terminal_fd;      /* the original stdout while a pager runs */
 };
 
 #define CLI_SCREEN_OPTIONS(s)                                                                                                    \
@@ -105,7 +106,7 @@ void cli_screen_close(struct cli_screen *screen);
  * yellow and failures red, because people with colour blindness can tell cyan from red and yellow. */
 enum cli_style { CLI_PLAIN, CLI_STRONG, CLI_QUIET, CLI_KEPT, CLI_BEST, CLI_LIMIT, CLI_FAILED };
 enum cli_style cli_label_style(enum lineage_label label);
-const char *cli_style_on(const struct cli_screen *screen, enum cli_style style); /* returns "" without colour */
+const char *cli_style_on(const struct cli_screen *screen, enum cli_style style);  /* returns "" without colour */
 const char *cli_style_off(const struct cli_screen *screen, enum cli_style style);
 
 /* ---- options ------------------------------------------------------------------------------------- */

@@ -46,8 +46,8 @@ struct lineage_compare_options {
     const struct lineage_condition *conditions; /* condition on the trials of all variants, as in a query */
     size_t n_conditions;
     double confidence; /* level of the intervals; 0: 0.95 */
-    /* For a caller that has loaded every trial of the store: gives the next one in the order of the log, false at the end. It is
-     * asked instead of the store, and only where specialists are compared without conditions. */
+    /* For a caller that has loaded every trial of the store: returns the next one in the order of the log, false at the
+     * end. It replaces the query, and is allowed only where specialists are compared without conditions. */
     bool (*next)(void *context, struct lineage_trial *trial);
     void *context;
 };
@@ -58,25 +58,25 @@ struct lineage_variant_setting {
     size_t n;
     double low, high; /* over the values that are numbers; inf and -inf if there are none */
     const char *text; /* the first value that is a text, NULL if there is none */
-    bool mixed; /* the trials also have other texts, or numbers besides the text */
+    bool mixed;       /* the trials also have other texts, or numbers besides the text */
 };
 
 struct lineage_variant {
     const char *name;
-    size_t n_trials; /* trials that count */
-    size_t n_seeds; /* number of different values of `over` among these trials */
+    size_t n_trials;                 /* trials that count */
+    size_t n_seeds;                  /* number of different values of `over` among these trials */
     struct lineage_number mean, std; /* of the score over the seeds; std is absent with fewer than two seeds */
 
-    size_t failed; /* trials left out: they have a failure label or no finite score */
-    size_t aborted; /* trials left out: harness_abort */
+    size_t failed;       /* trials left out: they have a failure label or no finite score */
+    size_t aborted;      /* trials left out: harness_abort */
     size_t without_seed; /* trials left out: they have a score, but not the parameter `over` */
 
     /* Comparison with the baseline; absent and 0 for the baseline itself. */
-    size_t n_pairs; /* common seeds */
+    size_t n_pairs;  /* common seeds */
     size_t unpaired; /* number of seeds that only the variant or only the baseline has */
     struct lineage_number difference, difference_std;
-    struct lineage_number error, freedom; /* standard error and degrees of freedom of the difference */
-    struct lineage_number low, high; /* interval of this comparison alone */
+    struct lineage_number error, freedom;             /* standard error and degrees of freedom of the difference */
+    struct lineage_number low, high;               /* interval of this comparison alone */
     struct lineage_number family_low, family_high; /* interval that holds for all comparisons together */
     struct lineage_number p, p_holm;
 
@@ -87,12 +87,12 @@ struct lineage_variant {
 struct lineage_comparison {
     struct lineage_variant *variants; /* the baseline first, then the others as given, or in the order of the log */
     size_t n_variants;
-    size_t n_tests; /* m: comparisons that have a p */
-    double confidence; /* level of the intervals, 0.95 for 95 % */
+    size_t n_tests;                /* m: comparisons that have a p */
+    double confidence;             /* level of the intervals, 0.95 for 95 % */
     const char *const *confounded; /* parameters, other than those compared and paired by, in which the trials of
                                       these variants differ: a difference may be theirs */
     size_t n_confounded;
-    void *memory; /* owner of the above */
+    void *memory;     /* owner of the above */
 };
 
 /* Release the comparison after use. Returns LINEAGE_EINVAL, with the known names in the message, if a variant names no

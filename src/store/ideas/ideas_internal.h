@@ -75,8 +75,8 @@ struct read_change {
     bool budget; /* made only to stay within a limit, so not part of the idea */
 };
 
-/* What one trial's texts say without regard to other trials: it depends on the texts and on the names of the log's columns alone, so
- * lineage.db keeps it (ideas_cache.c). */
+/* What one trial's texts say without regard to other trials: it depends on the texts and on the names of the log's columns
+ * alone, so lineage.db keeps it (ideas_cache.c). */
 struct reading {
     const struct read_change *changes; /* [n_changes] */
     size_t n_changes;
@@ -88,19 +88,19 @@ struct reading {
 struct idea_row {
     struct lineage_idea idea;
     const struct idea_param *params;
-    struct row_change *own; /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
+    struct row_change *own;       /* [idea.n_changes]; until the set is settled those that the hypothesis states. A row that is
                                      only a text has none */
     const uint32_t *mentions; /* see struct reading; NULL: its texts were not read yet */
     uint16_t n_mentions, n_in_hypothesis;
-    struct row_search *search; /* filled in by row_expand and row_read_terms, else NULL */
-    uint32_t parent; /* index, TRIAL_NONE for none */
-    uint32_t base; /* the trial whose program this one changes: the parent if that comes before it, or in a
+    struct row_search *search;    /* filled in by row_expand and row_read_terms, else NULL */
+    uint32_t parent;              /* index, TRIAL_NONE for none */
+    uint32_t base;                /* the trial whose program this one changes: the parent if that comes before it, or in a
                                      set without parents the last kept trial before it; TRIAL_NONE for none */
-    const char *snapshot; /* where its program is, "" for none */
+    const char *snapshot;         /* where its program is, "" for none */
     uint32_t n_params;
-    bool is_void_row; /* its words are why another trial does not count, and set nothing */
-    bool is_text; /* not a trial of the set, but the text of a question */
-    bool uncounted; /* says nothing about how common words are, see lineage_ideas_add_near */
+    bool is_void_row;             /* its words are why another trial does not count, and set nothing */
+    bool is_text;                 /* not a trial of the set, but the text of a question */
+    bool uncounted;               /* says nothing about how common words are, see lineage_ideas_add_near */
 };
 #define TRIAL_NONE UINT32_MAX
 
@@ -120,16 +120,16 @@ struct ruled_name;
 
 struct lineage_ideas {
     struct arena arena;
-    struct text_table names; /* of settings */
-    struct knob_name *named; /* [names_capacity] by number in names */
+    struct text_table names;  /* of settings */
+    struct knob_name *named;  /* [names_capacity] by number in names */
     size_t names_capacity;
     struct text_table values; /* see row_changes.c */
-    struct text_table ids; /* ids without exp_ */
-    uint32_t *id_rows; /* [ids_capacity] by number in ids: the last trial that has the id */
+    struct text_table ids;    /* ids without exp_ */
+    uint32_t *id_rows;        /* [ids_capacity] by number in ids: the last trial that has the id */
     size_t ids_capacity;
     struct text_table shared; /* specialists, mentioned trials, and parents that the log does not have */
-    struct buf packing; /* scratch memory of lineage_ideas_add */
-    struct arena scratch; /* of the reading that is made */
+    struct buf packing;       /* scratch memory of lineage_ideas_add */
+    struct arena scratch;     /* of the reading that is made */
     struct given_change *given; /* [n_given] */
     size_t n_given, given_capacity;
     struct idea_row *rows;

@@ -18,7 +18,7 @@ struct made {
 struct gathering {
     const struct lineage_ideas *ideas;
     struct knobs_memory *memory;
-    bool *on_line;      /* [ideas->n] */
+    bool *on_line;     /* [ideas->n] */
     struct made *made;  /* all changes by knob, those of a knob in the order of the log */
     size_t *ends;       /* [ideas->knobs.n + 1] those of knob i end before ends[i] */
     uint32_t *counts;   /* [ideas->names.n] how many changes of a knob have a name; all 0 between knobs */

@@ -1,6 +1,6 @@
-/* constant.c: expressions whose value is written down: numbers, texts, truth values, short lists. Every function looks at a range of
- * at most CONSTANT_TOKENS tokens, and a call descends into a smaller range, so the cost of an expression is bounded whatever its
- * text is. */
+/* constant.c: expressions whose value is written down: numbers, texts, truth values, short lists. Every function looks at a
+ * range of at most CONSTANT_TOKENS tokens, and a call descends into a smaller range, so the cost of an expression is bounded
+ * whatever its text is. */
 #include <math.h>
 
 #include <lineage/text.h>
@@ -93,7 +93,7 @@ struct sum {
     size_t at, to;
     unsigned depth;
     bool failed;
-    bool real; /* C: a number of this product has a fraction or exponent */
+    bool real;  /* C: a number of this product has a fraction or exponent */
     bool typed; /* C: the value depends on types, as that of 1/3 does */
 };
 

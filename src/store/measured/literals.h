@@ -1,12 +1,12 @@
 /*
  * literals.h: the settings that the text of a program states as literals, and which of them differ between two texts.
  *
- * A literal is identified by its name and by where it is: the class or function around it, and the call or dictionary that it belongs
- * to. Lines have no part in that, so moving a line is not a change.
+ * A literal is identified by its name and by where it is: the class or function around it, and the call or dictionary that
+ * it belongs to. Lines have no part in that, so moving a line is not a change.
  *
- * A text becomes tokens (tokens.c). The readers of statements, entries and commands (scan_program.c, scan_config.c, scan_shell.c)
- * know where an expression is and what it is assigned to; items.c finds the literals in an expression, constant.c their values, and
- * literals.c compares two texts.
+ * A text becomes tokens (tokens.c). The readers of statements, entries and commands (scan_program.c, scan_config.c,
+ * scan_shell.c) know where an expression is and what it is assigned to; items.c finds the literals in an expression,
+ * constant.c their values, and literals.c compares two texts.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ struct code_tokens {
     struct code_token *items;
     size_t n, capacity;
     enum language language;
-    bool failed; /* out of memory */
+    bool failed;    /* out of memory */
 };
 
 /* Splits text[0..length), length < 4 GiB, whose first line is number 1. Takes any bytes. Release with free(tokens->items). */
@@ -104,7 +104,8 @@ static inline size_t code_close(const struct code_tokens *tokens, size_t open, s
     return tokens->items[open].close < to ? tokens->items[open].close : to;
 }
 
-/* The first token in [from, to) that is the operator `op` outside of brackets, `to` if there is none. With `last`, the last one. */
+/* The first token in [from, to) that is the operator `op` outside of brackets, `to` if there is none. With `last`, the last
+ * one. */
 size_t code_find(const struct code_tokens *tokens, size_t from, size_t to, const char *op, bool last);
 
 /* The contents of a CODE_STRING, without quotes. */
@@ -141,16 +142,16 @@ bool constant_of_word(struct constant *value, const char *word, size_t length);
 /* ---- a set of literals ---- */
 
 struct literal {
-    uint64_t key; /* hash of where it is and of its name */
-    uint64_t within; /* the call or dictionary that it belongs to, one of literal_set.calls; 0 for none */
+    uint64_t key;       /* hash of where it is and of its name */
+    uint64_t within;    /* the call or dictionary that it belongs to, one of literal_set.calls; 0 for none */
     uint64_t name_hash; /* hash of the name alone */
-    const char *scope; /* enclosing classes and functions, "GPT.forward"; "" outside of them */
+    const char *scope;  /* enclosing classes and functions, "GPT.forward"; "" outside of them */
     const char *name; /* "" for a call or dictionary itself, which has no value */
     const char *value;
     struct lineage_number number;
-    uint32_t line; /* from 1 */
-    uint32_t order; /* the number of literals before it in the text */
-    bool setting; /* at a place where a new literal is a new setting: a default, a constant, an entry of a file */
+    uint32_t line;      /* from 1 */
+    uint32_t order;     /* the number of literals before it in the text */
+    bool setting;       /* at a place where a new literal is a new setting: a default, a constant, an entry of a file */
 };
 
 /* From which line on which class or function encloses the lines. */
@@ -167,7 +168,7 @@ struct literal_set {
     struct scope_line *scopes; /* [n_scopes] by line */
     size_t n_scopes, scopes_capacity;
     bool truncated; /* LITERALS_MAX was reached */
-    bool failed; /* out of memory */
+    bool failed;    /* out of memory */
 };
 
 /* Hashes a text, or a number, into a hash that was made before. */
