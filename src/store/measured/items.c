@@ -25,7 +25,7 @@ struct level {
     unsigned depth;
     bool setting;                 /* the expression is assigned where a new value is a new setting */
     char path[LITERAL_NAME_MAX];  /* in front of the names of its items: "AdamW." in a call, "optimizer." in a dictionary */
-    char label[LITERAL_NAME_MAX]; /* the name of literals that have no own name; "" for the nearest name to their left */
+    char label[LITERAL_NAME_MAX]; /* the name of literals that have no own name; "" for the nearest name, first to their left */
 };
 
 /* Copies a name; "" if it is too long. */
@@ -190,13 +190,23 @@ static void read_bracket(struct reading *r, const struct level *outer, const cha
     read_items(r, &level, open + 1, close);
 }
 
+/* The next name behind a literal, for one that has no name before it: 0.9 * v, 0.5 < loss. */
+static bool name_right_of(char name[LITERAL_NAME_MAX], const struct code_tokens *t, size_t at, size_t to)
+{
+    while (at < to && (t->items[at].kind != CODE_NAME || is_keyword(t, at)))
+        at++;
+    if (at < to)
+        set_name(name, "", code_text(t, at), t->items[at].length, "");
+    return at < to;
+}
+
 /* Reads the literals and brackets of tokens[from..to). */
 static void read_parts(struct reading *r, const struct level *level, const char *name, uint64_t context, size_t from, size_t to)
 {
     const struct code_tokens *t = &r->tokens;
     const char *label = *name ? name : level->label;
     const bool nearest = !*label;
-    char left_of_it[LITERAL_NAME_MAX];
+    char name_beside[LITERAL_NAME_MAX];
     for (size_t at = from; at < to; at++) {
         struct constant value;
         if (is_opening(code_op(t, at))) {
@@ -206,13 +216,15 @@ static void read_parts(struct reading *r, const struct level *level, const char 
         } else if (is_configuration(t->language)) {
             continue; /* the rest of a configuration is data */
         } else if (is_literal(t, at)) {
+            if (!*label && name_right_of(name_beside, t, at, to))
+                label = name_beside;
             if (*label && constant_of_token(&value, t, at) && is_amount(t, at, &value)) {
                 const uint64_t left = hash_tokens(context, t, at >= 2 ? at - 2 : 0, at >= 2 ? 2 : at, from, to);
                 record(r, level, *name, label, at, &value, hash_tokens(left, t, at + 1, 2, from, to), false);
             }
         } else if (nearest && t->items[at].kind == CODE_NAME && !is_keyword(t, at)) {
-            set_name(left_of_it, "", code_text(t, at), t->items[at].length, "");
-            label = left_of_it;
+            set_name(name_beside, "", code_text(t, at), t->items[at].length, "");
+            label = name_beside;
         }
     }
 }
