@@ -59,6 +59,14 @@ struct cli_command {
         void *context;
     } call;
 };
+/*
+ * The last line of a command. Its file names what it works with alike:
+ *     static struct cli_session asked;     the store's options, and the store while `work` runs
+ *     static struct NAME_options chosen;   the command's own options, which `work` gets as its context; a single option has its name
+ *     static struct poptOption table[] = {CLI_SESSION_OPTIONS(&asked), CLI_FLAG("digest", &chosen.digest, "..."), POPT_TABLEEND};
+ * CLI_ON_STORE(asked, table, 0, 1, work, &chosen) parses the table with at most one positional argument, opens the store and calls
+ * work(&asked, &chosen). CLI_ON_ARGS is for commands without a store.
+ */
 #define CLI_ON_STORE(session, options, min, max, work, context)                                                                  \
     .run = cli_run, .call = {&(session), options, min, max, work, NULL, context}
 #define CLI_ON_ARGS(options, min, max, work, context) .run = cli_run, .call = {NULL, options, min, max, NULL, work, context}
@@ -374,9 +382,10 @@ const char *cli_sign(const char *unicode, const char *ascii);
 /* Prints JSON with the shortest form of each number and a final newline, on several indented lines if indent is
  * true. */
 void cli_json_print(FILE *out, const json_t *value, bool indent);
-/* Prints the value to standard output on several lines, and gives it up. Returns CLI_OK, or that of cli_no_memory for NULL. */
+/* Prints the value to standard output on several lines, and releases it. Returns CLI_OK, or that of cli_no_memory for NULL. */
 int cli_json_answer(json_t *value);
-/* Prints the next element of an array on a line of standard output, whose end comes with the next one, and gives it up. */
+/* Prints an element of an array to standard output and releases it. Prints `,` and a line end before each element but the first; the
+ * caller prints the brackets. */
 void cli_json_element(json_t *value, bool first);
 /* Sets members: pairs of a name and a new value, whose reference it takes over, ended by NULL. A value
  * that is NULL leaves its member out. */
@@ -436,8 +445,8 @@ json_t *cli_verdict_json(const struct lineage_hypothesis *hypothesis);
 /* Returns text as one line for a terminal, with control characters escaped and at most max code points (0: no limit);
  * free it. */
 char *cli_text_line(const char *text, size_t max);
-/* Prints like printf, but a text with a precision as cli_text_line returns it, with the precision as max. Of the other kinds there are c,
- * d, u, zu, lu, and f and g with or without a precision. */
+/* Prints like printf, in one write, but `%.60s` prints the text as cli_text_line(text, 60) returns it; `%.0s`, unlike printf, prints all
+ * of it. Other kinds: c d u zu lu llu f g and %%. No flags, no widths. */
 void cli_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same with the function that prints each text; max: -1 without a precision. */
 typedef void cli_put_fn(FILE *out, const char *text, int max);
@@ -489,14 +498,18 @@ void cli_list_cells(struct cli_list *list, const struct cli_cell *cells);
 void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead);
 
 /*
- * A list of columns that are separated by commas, as a table fitted to the screen unless that is NULL. Of a column there are:
- * NAME=TITLE:RANK/LEAST, where all but NAME concern only a terminal that is too narrow for the table. TITLE is shorter than the name.
- * RANK 1 is most important; columns with the highest rank are omitted first, of equal ones the last. A text may be shortened to LEAST
- * terminal columns, or, with a % behind it, to three tenths of the screen if they are more; without it, never. A w behind it: cells hold
- * NAME=VALUE ...; the pairs that all rows share are printed once, below the table.
+ * Makes a list of at most 24 columns, which are separated by commas. A table is fitted to the screen, unless that is NULL. Signs behind
+ * the name of a column say how a terminal shows it: "id:1/12,passed over=passed:6,params:6/12w,hypothesis:4/12%".
+ *   =passed  A terminal shows the shorter title `passed` above the column. TSV, CSV, JSON and a pipe have the name.
+ *   :6       The rank of the column is 6. Rank 1 is most important: on a terminal that is too narrow, the columns with the highest rank
+ *            are left out first, and of equal ones the last.
+ *   /12      Texts of the column may be shortened to 12 terminal columns. Without this sign they are never shortened.
+ *   /12%     They may be shortened to 12 terminal columns or to three tenths of the screen, whichever is more.
+ *   /12w     They may be shortened to 12 terminal columns, and consist of pairs NAME=VALUE. The pairs that all rows share are printed
+ *            once, below the table.
  */
 struct cli_list *cli_list_of(enum cli_format format, struct cli_screen *screen, const char *columns);
-/* Fits a list of cli_list_new; NAME may be missing. Call it before the first row. */
+/* Fits a list of cli_list_new to the screen, with as many columns, whose names may be missing. Call it before the first row. */
 void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const char *columns);
 
 /* Returns false if memory runs out, or if the user left the pager and so will not see further rows. */

@@ -178,8 +178,8 @@ static int work(struct cli_session *session, void *context)
 }
 
 static struct cli_session asked;
-static char *chosen;
-static struct poptOption table[] = {CLI_OPTION("limit", &chosen, "N", "print only the last N trials of the chain (default: all)"),
+static char *limit;
+static struct poptOption table[] = {CLI_OPTION("limit", &limit, "N", "print only the last N trials of the chain (default: all)"),
                                     CLI_SESSION_OPTIONS(&asked), CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_chain = {
@@ -190,5 +190,5 @@ const struct cli_command cmd_chain = {
                    "or the parents form a cycle, the chain ends there with a remark. If no row names a parent,\n"
                    "the chain is the trial alone, and a remark counts the keeps before it.",
     .examples = "  lineage chain\n  lineage chain --limit 10\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
-    CLI_ON_STORE(asked, table, 0, 1, work, &chosen),
+    CLI_ON_STORE(asked, table, 0, 1, work, &limit),
 };

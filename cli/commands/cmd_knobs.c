@@ -172,9 +172,14 @@ static int work(struct cli_session *session, void *context)
                                                : print_knob(session, ideas, knob);
     } else if (session->format == CLI_JSON) {
         json_t *array = json_array();
-        for (size_t i = 0; i < knobs.n && knobs.items[i].n >= least; i++)
-            json_array_append_new(array, knob_json(ideas, &knobs.items[i]));
-        status = cli_json_answer(array);
+        bool good = array != NULL;
+        for (size_t i = 0; good && i < knobs.n && knobs.items[i].n >= least; i++)
+            good = json_array_append_new(array, knob_json(ideas, &knobs.items[i])) == 0;
+        if (good)
+            cli_json_print(stdout, array, true);
+        else
+            status = cli_no_memory();
+        json_decref(array);
     } else {
         status = print_knobs(session, ideas, &knobs, least);
     }

@@ -29,9 +29,9 @@ static int work(struct cli_session *session, void *context)
 }
 
 static struct cli_session asked;
-static int chosen;
+static int digests;
 static struct poptOption table[] = {
-    CLI_FLAG("digests", &chosen, "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows"),
+    CLI_FLAG("digests", &digests, "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows"),
     CLI_STORE_OPTIONS(&asked.where), POPT_TABLEEND};
 
 const struct cli_command cmd_rebuild = {
@@ -42,5 +42,5 @@ const struct cli_command cmd_rebuild = {
                    "that another user's commands made. `verify` keeps reporting that rows were changed until\n"
                    "the digests are rebuilt too (--digests).",
     .examples = "  lineage rebuild\n  lineage rebuild --digests",
-    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
+    CLI_ON_STORE(asked, table, 0, 0, work, &digests),
 };

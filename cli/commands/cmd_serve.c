@@ -5,13 +5,13 @@
 
 enum { PORT = 8790, PORTS = 20 };
 
-/* Does not use cli_on_store: the server must block signals, which its threads inherit, before it opens the store. */
 static struct serve_options {
     struct cli_store_options where;
     char *port;
     int no_token, new_token;
 } chosen;
 
+/* Does not use cli_on_store: the server must block signals, which its threads inherit, before it opens the store. */
 static int work(const struct cli_args *args, void *context)
 {
     const struct serve_options *o = context;

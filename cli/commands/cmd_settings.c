@@ -19,10 +19,10 @@ static int work(struct cli_session *session, void *context)
 }
 
 static struct cli_session asked;
-static char *chosen;
+static char *limit;
 static struct poptOption table[] = {
     CLI_SESSION_OPTIONS(&asked),
-    CLI_OPTION("limit", &chosen, "N", "print the first N settings (default: 1000, for other formats than a table all; 0: all)"),
+    CLI_OPTION("limit", &limit, "N", "print the first N settings (default: 1000, for other formats than a table all; 0: all)"),
     CLI_SCREEN_OPTIONS(&asked.screen), POPT_TABLEEND};
 
 const struct cli_command cmd_settings = {
@@ -36,5 +36,5 @@ const struct cli_command cmd_settings = {
                    "row, the rows that run it again, and rows that differ in a seed alone: the parameter seed,\n"
                    "random_seed, or one that \"seeds\" in lineage.json names.",
     .examples = "  lineage settings\n  lineage settings --format json",
-    CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
+    CLI_ON_STORE(asked, table, 0, 0, work, &limit),
 };

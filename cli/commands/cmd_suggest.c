@@ -148,7 +148,6 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-/* On the heap, because a space has room for the names of all its ranges. */
 static struct suggest_options chosen = {.session.before_open = read_question};
 static struct poptOption table[] = {
     CLI_SESSION_OPTIONS(&chosen.session),

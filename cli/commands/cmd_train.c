@@ -226,9 +226,8 @@ static int run_train(struct train_options *o, const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    static struct train_options chosen, *const o = &chosen;
-    int status = run_train(o, command, argc, argv);
-    return status;
+    static struct train_options chosen;
+    return run_train(&chosen, command, argc, argv);
 }
 
 const struct cli_command cmd_train = {

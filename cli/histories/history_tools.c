@@ -43,7 +43,7 @@ static bool is_run_log(const FTSENT *file)
     return cli_ends_with(file->fts_name, ".wandb");
 }
 
-static bool is_ray_trial(const FTSENT *file)
+static bool has_ray_results_beside(const FTSENT *file)
 {
     return has_beside(file, "result.json") || has_beside(file, "error.txt");
 }
@@ -53,7 +53,7 @@ static bool is_program_file(const FTSENT *file)
     return strcmp(file->fts_parent->fts_name, "programs") == 0 && cli_ends_with(file->fts_name, ".json");
 }
 
-static bool is_keras_trial(const FTSENT *file)
+static bool is_in_trial_folder(const FTSENT *file)
 {
     return strncmp(file->fts_parent->fts_name, "trial_", 6) == 0;
 }
@@ -222,16 +222,16 @@ static const struct tool {
     const char *name;
     enum kind kind;
     struct sign sign;
-    history_reader *read; /* NULL: `take` is called with each file that has the sign's name */
+    history_reader *read; /* NULL: `take` is called with each file that has the sign's name; of a TEXT, with the given file */
     run_file_reader *take;
     bool ends_unknown;
 } tools[] = {
     {"mlflow", DIRECTORY, {.is = is_mlflow}, .read = read_mlflow},
-    {"ray", DIRECTORY, IN_FILES(2, .file = "params.json", .is_file = is_ray_trial), .read = read_ray},
+    {"ray", DIRECTORY, IN_FILES(2, .file = "params.json", .is_file = has_ray_results_beside), .read = read_ray},
     {"openevolve", DIRECTORY, IN_FILES(4, .is_file = is_program_file), .read = read_openevolve},
     {"wandb", DIRECTORY, IN_FILES(INT_MAX, .is_file = is_run_log), .read = read_wandb_logs},
     {"sacred", DIRECTORY, IN_FILES(3, .file = "run.json", .beside = "config.json"), .take = take_sacred},
-    {"keras-tuner", DIRECTORY, IN_FILES(3, .file = "trial.json", .is_file = is_keras_trial), .take = take_keras},
+    {"keras-tuner", DIRECTORY, IN_FILES(3, .file = "trial.json", .is_file = is_in_trial_folder), .take = take_keras},
     {"smac", DIRECTORY, IN_FILES(3, .file = "runhistory.json"), .take = take_smac},
     {"hpbandster", DIRECTORY, IN_FILES(1, .file = "results.json", .beside = "configs.json"), .take = take_hpbandster},
     {"clearml", DIRECTORY, IN_FILES(2, .file = "task.json", .beside = "metrics.jsonl"), .take = take_clearml,
@@ -258,7 +258,7 @@ static const struct tool {
     {"hpbandster", TEXT, {.is = is_hpbandster_results}, .take = take_hpbandster},
     {"dvc", TEXT, IN_HEAD("[{", "\"rev\": \"workspace\"", "\"experiments\":"), .read = read_dvc},
     {"wandb", TEXT, {.is = is_wandb}, .read = read_wandb},
-    {"csv", TEXT, {.is = is_table}, .read = read_table},
+    {"csv", TEXT, {.is = is_table}, .read = read_table}, /* history_read expects it in the last row */
 };
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
@@ -411,7 +411,7 @@ static bool has_numbers_only(const json_t *object)
 }
 
 /* The metrics of one training; a list of runs, and a run with a name, may have that name of a file, too. */
-static bool is_dvclive_file(const FTSENT *file)
+static bool has_dvclive_beside(const FTSENT *file)
 {
     char why[HISTORY_WHY_MAX];
     size_t length;
@@ -437,7 +437,7 @@ static const char *remedy_of(const char *path)
     } known[] = {
         {IN_FILES(2, .file = "results.csv.zip", .beside = "metadata.json"),
          "is of Syne Tune; unzip its results.csv.zip and import results.csv with --metric"},
-        {IN_FILES(3, .file = "metrics.json", .is_file = is_dvclive_file),
+        {IN_FILES(3, .file = "metrics.json", .is_file = has_dvclive_beside),
          "is of DVC or DVCLive, whose metrics.json is of one training; write all experiments: dvc exp show --json >FILE, and "
          "import that"},
         {IN_HEAD("PK", "", ""), "is an archive; unzip it into a folder and import that"},
@@ -510,7 +510,8 @@ static json_t *read_run_files(const char *path, const struct tool *tool, char wh
     if (tool->ends_unknown)
         json_object_set_new(file.history, "ends_unknown", json_true());
     for (FTSENT *entry; good && (entry = history_entry(tree, INT_MAX));) {
-        const bool starts = strcmp(entry->fts_name, "oracle.json") == 0, given = entry->fts_level == 0;
+        const bool starts = tool->take == take_keras && strcmp(entry->fts_name, "oracle.json") == 0;
+        const bool given = entry->fts_level == 0;
         json_t *value = NULL;
         if (entry->fts_info != FTS_F || !(given || starts || strcmp(entry->fts_name, tool->sign.file) == 0))
             continue;

@@ -1,7 +1,8 @@
 /*
- * judge.c: the queue of requests. A request that is due is sent when a slot is free. Its response settles the
- * trajectory or schedules another attempt. libcurl's own queue is not used, because its timeout runs from when a handle
- * is added: a request at the end of a long queue would time out before it was sent.
+ * judge.c: requests, responses and the queue. The first part makes a request of a case and the digest under which its
+ * answer is cached. The second part settles the trajectory by the response, or schedules another attempt. The third
+ * part sends each request that is due when a slot is free. libcurl's own queue is not used, because its timeout runs
+ * from when a handle is added: a request at the end of a long queue would time out before it was sent.
  */
 #include "judge/judge.h"
 
@@ -76,7 +77,8 @@ static json_t *make_body(const struct judge *judge, const json_t *messages, cons
     return body;
 }
 
-/* Computes the digest under which the answer is cached. What a server refuses does not change the question, so the digest is that of one fixed form. */
+/* Computes the digest under which the answer is cached. What a server refuses does not change the question, so the digest
+ * is that of one fixed form. */
 static bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
 {
     const struct judge_dialect fixed = {.plain = true};

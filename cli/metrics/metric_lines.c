@@ -534,7 +534,8 @@ static void look_for_nearest(struct metric_lines *lines, const char *text, size_
             nearness = line[i] >= '0' && line[i] <= '9' ? NEAR_DIGIT : 0;
         if (nearness >= best) {
             size_t shown = n;
-            keep_nearest(lines, strip(lines, line, &shown), shown, nearness, METRIC_READ);
+            const char *stripped = strip(lines, line, &shown);
+            keep_nearest(lines, stripped, shown, nearness, METRIC_READ);
             if (nearness >= NEAR_NAME)
                 return;
             best = nearness + 1;

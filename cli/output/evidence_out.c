@@ -1,4 +1,3 @@
-
 #include <lineage/notes.h>
 #include <lineage/report.h>
 #include <lineage/text.h>

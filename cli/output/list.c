@@ -6,6 +6,8 @@
  * memory runs out, the failure is reported once at the end, so that callers can add cells without checks.
  */
 
+#include <assert.h>
+
 #include <lineage/evidence.h>
 #include <lineage/text.h>
 
@@ -340,7 +342,7 @@ static void print_cell(const struct cli_list *list, const char *text, bool last)
     fprintf(list->out, "%s%c", quoted ? "\"" : "", last ? '\n' : separator);
 }
 
-/* What is given out without memory for a list: it takes no cell, and cli_list_finish reports it. */
+/* cli_list_new returns this list if memory runs out. It ignores cells, and cli_list_finish reports the failure. */
 static struct cli_list lost = {.failed = true};
 
 struct cli_list *cli_list_new(enum cli_format format, size_t n, const char *const *columns)
@@ -369,10 +371,10 @@ struct cli_list *cli_list_of(enum cli_format format, struct cli_screen *screen, 
     char *copy = strdup(columns);
     if (!copy)
         return &lost;
-    for (char *rest = copy, *name; n < MOST_NAMED && (name = strtok_r(rest, ",", &rest));) {
+    char *rest = copy, *name;
+    for (; (name = strtok_r(rest, ",", &rest)) && n < MOST_NAMED; names[n++] = name)
         name[strcspn(name, "=:")] = '\0';
-        names[n++] = name;
-    }
+    assert(!name);
     struct cli_list *list = cli_list_new(format, n, names);
     free(copy);
     if (screen)
@@ -490,8 +492,12 @@ void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const char *
         return;
     list->fit = calloc(list->n, sizeof *list->fit);
     list->failed = !list->fit;
-    for (size_t i = 0; !list->failed && i < list->n; i++, columns += strcspn(columns, ",") + 1)
+    for (size_t i = 0; !list->failed && i < list->n; i++) {
         read_fit(list, i, columns);
+        columns += strcspn(columns, ",");
+        assert((*columns == ',') == (i + 1 < list->n));
+        columns += *columns == ',';
+    }
 }
 
 /* The variation between seeds leaves about four meaningful digits of a statistic. Scripts get all digits. */

@@ -1,4 +1,3 @@
-
 #include "output/ideas_out.h"
 #include "output/show.h"
 

@@ -1,4 +1,3 @@
-
 #include <lineage/facts.h>
 #include <lineage/insights.h>
 #include <lineage/render.h>

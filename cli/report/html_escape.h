@@ -22,7 +22,7 @@ void html_bytes(FILE *out, const char *text, size_t length, size_t max);
 void html_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void html_print_list(FILE *out, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* The begin of a part that is wider than a narrow window, the latter without the end of its tag. */
+/* The start of a part that scrolls in a narrow window; HTML_SCROLL_ROLE has its attributes alone. */
 #define HTML_SCROLL_ROLE " tabindex=\"0\" role=\"group\" aria-label=\"Scrollable\""
 #define HTML_SCROLL "<div class=\"scroll\"" HTML_SCROLL_ROLE ">"
 

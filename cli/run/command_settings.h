@@ -53,13 +53,13 @@ bool command_setting_is_list(const struct command_setting *setting);
 void *command_setting_member(struct command_trial *trial, const struct command_setting *setting);
 const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
 
-/*
- * Sets the member from JSON, from which it borrows. A value of a wrong type counts as missing. Returns false when out of memory.
- */
+/* Where the JSON of a setting comes from. */
 struct command_source {
     const char *dir; /* of run.json: files are named relative to it; NULL: of a sweep */
     const char *const *environment; /* variables behind those of the object; NULL: none */
 };
+
+/* Sets the member from JSON, from which it borrows. A value of a wrong type counts as missing. Returns false when out of memory. */
 bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, json_t *value,
                                const struct command_source *source);
 

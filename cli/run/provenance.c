@@ -1,4 +1,3 @@
-
 #include <ctype.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1141,7 +1141,8 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
         return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));
     snprintf(said, sizeof said, "the noise floor of the store is now %s", lineage_noise_text(text, &noise));
-    return cli_say(said), CLI_GO_ON;
+    cli_say(said);
+    return CLI_GO_ON;
 }
 
 /*

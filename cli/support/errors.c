@@ -148,10 +148,21 @@ static void put_line(FILE *out, const char *text, int max)
     free(line);
 }
 
+/* Writes the text in one piece: standard error has no buffer, and lines of two processes must not mix. */
 void cli_print(FILE *out, const char *format, ...)
 {
-    va_list args;
+    struct cli_writer writer = {0};
+    va_list args, again;
     va_start(args, format);
-    cli_print_with(out, put_line, format, args);
+    va_copy(again, args);
+    if (cli_writer_open(&writer))
+        cli_print_with(writer.out, put_line, format, args);
+    char *text = cli_writer_close(&writer);
+    if (text)
+        fwrite(text, 1, writer.length, out);
+    else
+        cli_print_with(out, put_line, format, again); /* out of memory */
+    free(text);
+    va_end(again);
     va_end(args);
 }

@@ -1,7 +1,10 @@
 /* print.c: prints with a format whose texts are escaped on the way; see cli.h. */
 
+#include <assert.h>
+
 #include "cli.h"
 
+/* The compiler checks the arguments of a format; the assertions refuse what printf knows and this function does not. */
 void cli_print_with(FILE *out, cli_put_fn *put, const char *format, va_list args)
 {
     for (const char *at = format, *end; *at; at = end) {
@@ -12,7 +15,9 @@ void cli_print_with(FILE *out, cli_put_fn *put, const char *format, va_list args
         const char *point = end + 1 + (end[1] == '.'); /* behind it the precision */
         const int given = point[-1] != '.' ? -1 : *point == '*' ? va_arg(args, int) : atoi(point);
         const char *kind = point + strspn(point, "*0123456789");
+        assert(kind == point || point[-1] == '.'); /* no width */
         end = kind + strspn(kind, "lz") + 1;
+        assert(end == kind + 1 || end[-1] == 'u');
         switch (*kind) {
         case 's': put(out, va_arg(args, const char *), given); break;
         case 'c': putc(va_arg(args, int), out); break;
@@ -27,7 +32,7 @@ void cli_print_with(FILE *out, cli_put_fn *put, const char *format, va_list args
             break;
         case 'f': fprintf(out, "%.*f", given, va_arg(args, double)); break;
         case 'g': fprintf(out, "%.*g", given, va_arg(args, double)); break;
-        default: putc(*kind, out); /* a per cent sign; formats are of the program */
+        default: assert(*kind == '%'); putc(*kind, out);
         }
     }
 }

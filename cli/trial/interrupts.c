@@ -64,7 +64,7 @@ bool interrupts_hold(struct interrupts *interrupts)
     int ends[2];
     *interrupts = (struct interrupts){.fd = -1, .write_end = -1};
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        return cli_error(CLI_SYSTEM, "cannot wait for signals: %s", strerror(errno)), false;
+        return cli_refuse("cannot wait for signals: %s", strerror(errno));
     interrupts->fd = ends[0];
     interrupts->write_end = write_end = ends[1];
     handle(interrupts);

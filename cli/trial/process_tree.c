@@ -36,7 +36,8 @@ static bool parse(struct process *process, const char *text)
     process->waited = waited_user + waited_system;
     process->ended = strchr("ZX", state) != NULL;
     process->halted = state == 'T';
-    return snprintf(process->name, sizeof process->name, "%.*s", (int)(at - name - 1), name + 1), true;
+    snprintf(process->name, sizeof process->name, "%.*s", (int)(at - name - 1), name + 1);
+    return true;
 }
 
 /* Returns false if the process has exited. */

@@ -288,7 +288,7 @@ static bool keep_artifact(const struct work *work)
             request->kept(request->alive.context, request->keep_as);
         return true;
     }
-    return cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno)), false;
+    return cli_refuse("cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno));
 }
 
 static void hold(const struct work *work, bool on)
@@ -309,7 +309,8 @@ static bool may_be_snapshot(const struct work *work, const char *path)
     if (fstatat(work->dir.fd, name, &held, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(held.st_mode) && lstat(path, &named) == 0 &&
         held.st_ino == named.st_ino && held.st_dev == named.st_dev)
         return true;
-    return cli_say("no snapshot: the trial has replaced its work directory"), false;
+    cli_say("no snapshot: the trial has replaced its work directory");
+    return false;
 }
 
 /*
@@ -351,7 +352,8 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
     if (status == LINEAGE_EEXIST) { /* no id was asked for */
         outcome->late = true;
-        return cli_say("another worker ran this trial and was first: its row counts, this one is left out"), CLI_GO_ON;
+        cli_say("another worker ran this trial and was first: its row counts, this one is left out");
+        return CLI_GO_ON;
     }
     if (status != LINEAGE_OK && (options.snapshot_dir || options.telemetry)) {
         cli_error(CLI_SYSTEM, "%s; trying again without snapshot and telemetry", err.text);

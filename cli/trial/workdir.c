@@ -145,7 +145,7 @@ bool workdir_make(struct workdir *workdir, const char *dir)
         if (make_locked(workdir, dir))
             return true;
     while (errno == ENOENT && access(dir, F_OK) == 0 && ++tries < TRIES);
-    return cli_error(CLI_SYSTEM, "cannot make a work directory in %s: %s", dir, strerror(errno)), false;
+    return cli_refuse("cannot make a work directory in %s: %s", dir, strerror(errno));
 }
 
 char *workdir_file(char *out, const struct workdir *workdir, const char *name)

@@ -620,6 +620,7 @@ must_have hpbandster/results.tsv 'budget=3'
 must_have hpbandster/results.tsv 'ValueError: bad'
 must_fail 2 'the study is to minimize its loss' import -C other "$real/hpbandster-0.7" --direction higher
 cp -r "$real/comet-3.58" comet-named
+echo '{broken' >comet-named/oracle.json # only Keras Tuner writes such a file
 cat >>comet-named/messages.json <<'END'
 {"payload": {"key": "Name", "message_id": 2, "value": "plain"}, "type": "log_other"}
 {"payload": {"local_timestamp": 1796052929429, "message_id": 4, "params": {"paramName": "d|a", "paramValue": [1, 2], "source": "manual", "step": null}}, "type": "parameter_msg"}

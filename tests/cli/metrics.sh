@@ -339,6 +339,10 @@ run run --dry-metrics -q -m lost --metric-take lots=min -- echo 'losst: 3'
 must_exit 1
 must_have err 'no score: looked for `lost`, nearest line: losst: 3'
 must_have err 'metric-take lots: no value of that name was read'
+# The nearest line is shown without colours, and nothing of an earlier line follows it.
+run run --dry-metrics -q -m lost -- sh -c 'printf "\033[32mlosst: 4 after many steps\033[0m\n"; sleep 0.2; printf "\033[32mlosst: \033[1m3\033[0m\n"'
+must_exit 1
+must_equal 1 "$(grep -c 'no score: looked for `lost`, nearest line: losst: 3$' err)"
 must_fail 3 'cannot start' run --dry-metrics -q -- ./nothing-there
 must_run run --dry-metrics -q --seeds 2 --eval 'echo acc {seed}' -m acc -- true
 must_have out 'score: acc 2.0 from line output:2'
