@@ -21,7 +21,7 @@ enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_sta
 /* A variable that is declared with one of these, or with a SCOPED_ macro of another header, is released when its scope ends, so that a
  * function may return anywhere. RELEASED_BY names a function that gets the address of the variable; SCOPED_FREE is for a pointer that
  * is given to free. Write both before the type. */
-#define RELEASED_BY(function) __attribute__((cleanup(function)))
+#define RELEASED_BY(function) __attribute__((cleanup(function), unused)) /* unused: clang warns of a lock that is only held */
 #define SCOPED_FREE RELEASED_BY(free_pointer)
 static inline void free_pointer(void *pointer)
 {
