@@ -73,10 +73,9 @@ static bool is_in_step(int fd, uint64_t size, struct log *log, uint64_t end)
     char bytes[END_BYTES];
     SCOPED_BUF there = {0};
     const size_t n = size < END_BYTES ? (size_t)size : END_BYTES;
-    bool same = size <= end && fs_read_at(fd, bytes, n, size - n) == (ssize_t)n &&
-                log_read(log, size - n, n, &there, NULL) == LINEAGE_OK && there.length == n &&
-                (!n || memcmp(bytes, there.data, n) == 0);
-    return same;
+    return size <= end && fs_read_at(fd, bytes, n, size - n) == (ssize_t)n &&
+           log_read(log, size - n, n, &there, NULL) == LINEAGE_OK && there.length == n &&
+           (!n || memcmp(bytes, there.data, n) == 0);
 }
 
 static bool read_log(struct buf *out, struct log *log, uint64_t from, uint64_t end)
@@ -318,8 +317,7 @@ bool acknowledged_runs(struct buf *path, const struct lineage_store *store)
 bool acknowledged_settings(struct lineage_store *store, struct buf *text)
 {
     SCOPED_FD place = open_in_step(store);
-    bool found = place >= 0 && fs_read_file(place, PLACE_CONFIG, text, NULL) == LINEAGE_OK && text->length;
-    return found;
+    return place >= 0 && fs_read_file(place, PLACE_CONFIG, text, NULL) == LINEAGE_OK && text->length;
 }
 
 /* The settings and the path go with the rows: they make the store again if its whole directory is gone. */

@@ -95,8 +95,7 @@ static bool receipts_put_beside(int dir_fd, const char *request, const char *byt
             return false;
     snprintf(name, sizeof name, BEGINNING "%s", request);
     SCOPED_FD fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
-    const bool done = fd >= 0 && fs_replace(fd, name, bytes, length, false, NULL) == LINEAGE_OK;
-    return done;
+    return fd >= 0 && fs_replace(fd, name, bytes, length, false, NULL) == LINEAGE_OK;
 }
 
 /* Reads the file; false if it is missing or has another digest. request may be NULL. */

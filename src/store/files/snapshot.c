@@ -240,8 +240,7 @@ bool snapshot_is_abandoned(int snapshots_fd, const char *name)
     if (!place_is_snapshot_copy(name))
         return false;
     SCOPED_FD fd = fs_open(snapshots_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    bool abandoned = fd >= 0 && fs_try_lock(fd) == 0;
-    return abandoned;
+    return fd >= 0 && fs_try_lock(fd) == 0;
 }
 
 /* Uses two descriptors, because the listing closes one while the other holds the lock until the end. */

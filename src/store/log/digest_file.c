@@ -209,9 +209,8 @@ static enum lineage_status follow_rows(struct digest_chain *chain, struct digest
 static bool ends_record(const struct digest_chain *chain, struct log *log)
 {
     SCOPED_BUF last = {0};
-    const bool ends = !chain->position || (log_read(log, chain->position - 1, 1, &last, NULL) == LINEAGE_OK && last.length == 1 &&
-                                           *last.data == '\n');
-    return ends;
+    return !chain->position ||
+           (log_read(log, chain->position - 1, 1, &last, NULL) == LINEAGE_OK && last.length == 1 && *last.data == '\n');
 }
 
 static void follow_open(struct digest_file *file, struct log *log, int fd, uint64_t end)
@@ -290,9 +289,8 @@ static bool read_last_of(struct digest_chain *last, const struct digest_file *fi
     struct stat st;
     uint64_t good;
     SCOPED_FD fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    const bool there = fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                       read_last(last, fd, (uint64_t)st.st_size, &good) && last->records;
-    return there;
+    return fd >= 0 && fs_stat_open(fd, &st) == 0 && S_ISREG(st.st_mode) && read_last(last, fd, (uint64_t)st.st_size, &good) &&
+           last->records;
 }
 
 bool digest_file_knows(const struct digest_file *file, const char *bytes, size_t length)

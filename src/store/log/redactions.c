@@ -146,6 +146,5 @@ bool redactions_have_code(int dir_fd, const char *name, const char *digest)
     SCOPED_BUF text = {0};
     char line[200];
     snprintf(line, sizeof line, "code %.64s %.64s\n", name, digest);
-    bool found = read_text(&text, dir_fd, NULL) == LINEAGE_OK && text.data && strstr(text.data, line);
-    return found;
+    return read_text(&text, dir_fd, NULL) == LINEAGE_OK && text.data && strstr(text.data, line);
 }

@@ -215,7 +215,7 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
     if (!becomes_settled(mirror))
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here", mirror->place.path.data);
     mirror->frozen = true;
-    SCOPED_BUF first = {0}; /* a user who may not read the log must not learn its contents */
+    SCOPED_BUF first = {0}; /* users without the right to read the log must not learn its contents from the mirror */
     return log_read(mirror->store->log, 0, 1, &first, err);
 }
 

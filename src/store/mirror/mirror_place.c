@@ -185,8 +185,7 @@ static enum lineage_status use_private(struct mirror *mirror, bool tell, struct 
 static bool is_recorded_by_now(const struct mirror *mirror, enum own *own)
 {
     SCOPED_FD lock = own_record_lock(mirror->place.records.data);
-    bool recorded = is_recorded(mirror, own);
-    return recorded;
+    return is_recorded(mirror, own);
 }
 
 /* A journal or write-ahead log that no running process uses was left by a killed one, or put there by somebody. The mirror is made

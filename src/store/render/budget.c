@@ -294,8 +294,7 @@ size_t budget_size(const struct block *block)
 {
     SCOPED_BUF out = {0};
     budget_print(&out, block);
-    size_t length = out.length;
-    return length;
+    return out.length;
 }
 
 /* Rows are counted per list: whether an agent sees 7 or 30 of 30 recent trials changes what it can conclude from

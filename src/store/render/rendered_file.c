@@ -35,9 +35,8 @@ static void add_file_name(struct buf *out, const char *text)
 static bool holds(int dir_fd, const char *name, const char *text, size_t length)
 {
     SCOPED_BUF there = {0};
-    bool same = fs_read_file(dir_fd, name, &there, NULL) == LINEAGE_OK && there.length == length &&
-                memcmp(there.data ? there.data : "", text, length) == 0;
-    return same;
+    return fs_read_file(dir_fd, name, &there, NULL) == LINEAGE_OK && there.length == length &&
+           memcmp(there.data ? there.data : "", text, length) == 0;
 }
 
 /* TIME_NAME.md, then TIME_NAME-2.md and so on; *file becomes the name that was used. The file is created exclusively,

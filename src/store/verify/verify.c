@@ -335,8 +335,7 @@ static bool is_killed_trial(int store_fd, const char *name)
     if (strncmp(name, PLACE_TRIAL, sizeof PLACE_TRIAL - 1) != 0)
         return false;
     SCOPED_FD fd = fs_open(store_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    bool killed = fd >= 0 && fs_stat(fd, PLACE_TRIAL_PLAN, AT_SYMLINK_NOFOLLOW, &st) == 0 && fs_try_lock(fd) == 0;
-    return killed;
+    return fd >= 0 && fs_stat(fd, PLACE_TRIAL_PLAN, AT_SYMLINK_NOFOLLOW, &st) == 0 && fs_try_lock(fd) == 0;
 }
 
 /* A killed trial has no row yet: the next trial in this store writes it. */
