@@ -187,7 +187,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 
 const struct cli_command cmd_query = {
     .name = "query",
-    .arguments = "",
+    .arguments = "[NAME=RANGE|TEXTS...]",
     .description = "Lists the trials that meet all conditions. A RANGE is LOW:HIGH, LOW:, :HIGH or one\n"
                    "number, and includes its ends. TEXTS are exact values of a parameter, separated by commas\n"
                    "(adam,sgd); a text that does not begin with a letter needs single quotes, which must be\n"
@@ -204,6 +204,6 @@ const struct cli_command cmd_query = {
     .examples = "  lineage query --alpha 0.1:0.5 --gamma :1.0\n  lineage query --status keep,discard --sort best --limit 5\n"
                 "  lineage query --sort newest --limit 20 --format csv\n"
                 "  lineage query --param lr=1e-4: --metric :1.08 --format json\n"
-                "  lineage query --param optimizer=adam,sgd --sort optimizer",
+                "  lineage query optimizer=adam,sgd lr=:0.01 --sort optimizer",
     .run = run,
 };

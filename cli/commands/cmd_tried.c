@@ -180,7 +180,7 @@ static struct poptOption table[] = {
 
 const struct cli_command cmd_tried = {
     .name = "tried",
-    .arguments = "",
+    .arguments = "[NAME=VALUE...]",
     .description = "Lists the trials in which every given parameter has the given value: numbers within the\n"
                    "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. A\n"
                    "trial that ended in harness_abort does not count. If no trial has all of them, standard\n"
@@ -190,6 +190,6 @@ const struct cli_command cmd_tried = {
                    "changed in words (`lineage knobs`).",
     .examples = "  lineage tried --alpha 0.9 --gamma 1.0 || echo 'new ground'\n"
                 "  lineage tried --alpha 0.3 --param lr=3e-4 --tolerance 0.05\n"
-                "  lineage tried --param optimizer=adam --alpha 0.3\n  lineage tried --param grad_clip_norm=0.5",
+                "  lineage tried optimizer=adam alpha=0.3\n  lineage tried grad_clip_norm=0.5",
     CLI_ON_STORE(asked, table, 0, 0, work, &chosen),
 };

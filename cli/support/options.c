@@ -150,12 +150,12 @@ const char *cli_instead(const char *command, const char *option)
     return NULL;
 }
 
-/* Whether the command takes --param, by which parameters are named that have no option of their own. */
-static bool takes_params(const struct poptOption *options)
+/* Returns the option --param, by which parameters are named that have no option of their own; NULL if the command has none. */
+static const struct poptOption *param_option(const struct poptOption *options)
 {
     while (options->longName && strcmp(options->longName, "param") != 0)
         options++;
-    return options->longName != NULL;
+    return options->longName ? options : NULL;
 }
 
 /* The value that was given to an unknown option: behind its '=', or the next argument. NULL if there is none. */
@@ -178,7 +178,7 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
     const char *near = code == POPT_ERROR_BADOPT ? nearest_option(args->options, bad) : NULL;
     if (instead)
         return cli_error(CLI_USAGE, "%s %.*s: this option was removed; %s", command->name, (int)strcspn(bad, "="), bad, instead);
-    if (code == POPT_ERROR_BADOPT && !near && strncmp(bad, "--", 2) == 0 && takes_params(args->options)) {
+    if (code == POPT_ERROR_BADOPT && !near && strncmp(bad, "--", 2) == 0 && param_option(args->options)) {
         const char *value = value_of_bad(bad, argc, argv);
         return cli_error(CLI_USAGE, "%s %s: unknown option; if it is a parameter, write --param %.*s=%s; see `lineage %s --help`",
                          command->name, bad, (int)strcspn(bad + 2, "="), bad + 2, value ? value : "VALUE", command->name);
@@ -197,7 +197,8 @@ static bool is_one_id(const char *arguments)
 }
 
 /* Checks the number of arguments before anything is opened or created. Too many arguments are reported first: an extra
- * argument usually comes from a forgotten quote, and the message shows where. */
+ * argument usually comes from a forgotten quote, and the message shows where. NAME=VALUE without --param is a parameter all the
+ * same: `lineage tried lr=0.1`. */
 static int check_positional(struct cli_args *args, const struct cli_command *command, size_t min, size_t max)
 {
     args->positional = poptGetArgs(args->context);
@@ -206,13 +207,17 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     if (args->n_positional > max && strncmp(command->arguments, "-- ", 3) == 0)
         return cli_error(CLI_USAGE, "%s: write the command after `--`: lineage %s -- %s ..; see `lineage %s --help`",
                          command->name, command->name, args->positional[0], command->name);
-    if (args->n_positional > max && strchr(args->positional[max], '=') && takes_params(args->options))
-        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; a parameter is given as --param %s", command->name,
-                         args->positional[max], args->positional[max]);
-    if (args->n_positional > max)
+    const struct poptOption *param = param_option(args->options);
+    size_t extra = max;
+    for (; param && extra < args->n_positional && strchr(args->positional[extra], '='); extra++)
+        if (poptSaveString(param->arg, POPT_ARG_ARGV, args->positional[extra]) != 0)
+            return cli_no_memory();
+    if (extra < args->n_positional)
         return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; %ssee `lineage %s --help`", command->name,
-                         args->positional[max], max == 1 && is_one_id(command->arguments) ? "run it once for each; " : "",
+                         args->positional[extra], max == 1 && is_one_id(command->arguments) ? "run it once for each; " : "",
                          command->name);
+    if (args->n_positional > max)
+        args->n_positional = max;
     if (args->n_positional < min)
         return cli_error(CLI_USAGE, "%s: missing argument; usage: lineage %s [OPTION...] %s", command->name, command->name,
                          command->arguments);

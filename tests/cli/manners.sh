@@ -127,7 +127,6 @@ must_fail 2 "--format 'xml'" best --format xml
 must_fail 2 "--direction 'up'" best --direction up
 must_fail 2 "unexpected argument 'x'" best x
 # Where a parameter or a command was meant, the message says how to write it.
-must_fail 2 'given as --param lr=0.1' tried lr=0.1
 must_fail 2 'write --param lr=0.1' tried --lr 0.1
 must_fail 2 'write --param lr=0.1' query --lr=0.1
 must_fail 2 'did you mean --param?' query --prm a=1

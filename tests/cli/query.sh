@@ -33,6 +33,7 @@ finds '' --beta 0:1
 finds '001' --param lr=1e-4:5e-4
 finds '001' --param lr=:1e-3 --param gamma=1
 finds '002' --param alpha=0.2:0.6 --param gamma=1.5:
+finds '002' alpha=0.2:0.6 gamma=1.5:
 finds '001 002' --metric :2
 finds '000 001 002' --metric :
 finds '000' --metric 2.5:
@@ -102,6 +103,9 @@ must_fail 2 "--limit" query --limit 0
 must_fail 2 "--limit '-1'" query --limit -1
 must_fail 2 "--limit '1e3'" query --limit 1e3
 must_fail 2 "NAME=VALUE" query --param lr
+must_fail 2 "unexpected argument 'lr'" query alpha=0.3 lr
+must_run tried alpha=0.3 gamma=1
+must_fail 1 'tried: alpha' tried alpha=0.77
 
 # Coverage of a sweep.
 must_run sweep alpha gamma --format json
