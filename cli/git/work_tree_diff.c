@@ -6,6 +6,7 @@
 #include "git/work_tree_diff.h"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,10 +103,12 @@ struct recording {
     const char *pool;  /* directory of the file pool */
     const char *store; /* absolute */
     const char *const *secrets; /* patterns of secret files beside the built-in ones; NULL: none */
+    work_tree_is_named *is_named;
+    const void *context;
     json_t *result;
     char seen[PATH_MAX]; /* the directory that is_of_other_store looked at last .. */
     bool seen_is_store;  /* .. and whether it belongs to a store */
-    FILE *copied;        /* names of the untracked files that were copied, each with a NUL */
+    FILE *copied;        /* names of the untracked files that belong to the code, each with a NUL */
     char *changed;       /* names of changed files that look secret, one after the other .. */
     const char *hidden[HIDDEN_MAX]; /* .. and where each begins */
     size_t n_hidden;
@@ -388,16 +391,49 @@ static bool copy_untracked(const struct recording *r, const char *name, size_t *
     if (n < 0 || n >= PATH_MAX || m < 0 || m >= PATH_MAX)
         return false;
     if (lstat(from, &st) == 0 && S_ISLNK(st.st_mode))
-        return copy_link(from, to, strlen(r->dir)) && fwrite(name, 1, strlen(name) + 1, r->copied) > 0;
+        return copy_link(from, to, strlen(r->dir));
     bool ok = read_contents(&file, from, *room) && make_parents(to, strlen(r->dir)) &&
               write_bytes(r->dir, to + strlen(r->dir) + 1, file.bytes, file.length, file.mode & 0700);
     if (ok) {
         *room -= file.length;
         file_pool_share(r->pool, to, r->dir);
-        fwrite(name, 1, strlen(name) + 1, r->copied);
     }
     free(file.bytes);
     return ok;
+}
+
+/* What programs leave beside their code: logs, tables, pictures, weights. A pattern begins at the name of a file or of a directory
+ * above it. */
+static const char outputs[] =
+    "*.log *log.txt *out.txt *output.txt *results.txt *.out *.err *.csv *.tsv *.jsonl *results.json *metrics.json *history.json "
+    "trainer_state.json *.html *.png "
+    "*.svg *.pdf *.pt *.pth *.ckpt *.safetensors *.bin *.pkl *.pickle *.joblib *.npy *.npz *.h5 *.keras *.onnx *.parquet *.db "
+    "*.sqlite* *.wandb *.pyc *tfevents* wandb/* mlruns/* outputs/* multirun/* lightning_logs/* catboost_info/* checkpoint*/*";
+
+/* Whether an untracked file is one of these, or is where the output of this command goes, as with `lineage night sweep.json
+ * >night.txt`. It is kept, but not in the commit: a log that grows is the same code, and would make each run a setting of its own.
+ * A file that the command names belongs to the code. */
+static bool is_output(const struct recording *r, const char *name)
+{
+    char path[2 * PATH_MAX], pattern[32];
+    struct stat file, out;
+    bool is = false;
+    for (const char *one = outputs; *one && !is; one += strcspn(one, " "), one += *one == ' ') {
+        snprintf(pattern, sizeof pattern, "%.*s", (int)strcspn(one, " "), one);
+        for (const char *at = name; at && !is; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
+            is = fnmatch(pattern, at, 0) == 0;
+    }
+    snprintf(path, sizeof path, "%s/%s", r->repository->top, name);
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && !is && lstat(path, &file) == 0; fd++)
+        is = fstat(fd, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
+    return is && !(r->is_named && r->is_named(r->context, name));
+}
+
+static bool take(const struct recording *r, const char *name, size_t *copied, size_t *room)
+{
+    bool taken = *copied < GIT_UNTRACKED_FILES && *name != '/' && !strstr(name, "..") && copy_untracked(r, name, room);
+    *copied += taken;
+    return taken;
 }
 
 static void write_untracked(struct recording *r)
@@ -405,17 +441,30 @@ static void write_untracked(struct recording *r)
     static const char *const words[] = {"ls-files", "-z", "--others", "--exclude-standard", NULL};
     size_t length, room = GIT_UNTRACKED_MAX, copied = 0, left = 0;
     char text[LEFT_NAMED * 64] = "", *names = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
-    for (size_t at = 0; names && at < length; at += strlen(names + at) + 1)
-        if (is_of_store(r, names + at) || is_of_other_store(r, names + at))
+    json_t *beside = json_array();
+    for (size_t at = 0; names && at < length; at += strlen(names + at) + 1) {
+        const char *name = names + at;
+        if (is_of_store(r, name) || is_of_other_store(r, name))
             continue;
-        else if (secret_file(names + at, r->secrets))
-            note_secret(r, names + at);
-        else if (copied < GIT_UNTRACKED_FILES && names[at] != '/' && !strstr(names + at, "..") &&
-                 copy_untracked(r, names + at, &room))
-            copied++;
+        if (secret_file(name, r->secrets)) {
+            note_secret(r, name);
+            continue;
+        }
+        if (is_output(r, name))
+            json_array_append_new(beside, cli_json_text(name));
+        else if (take(r, name, &copied, &room))
+            fwrite(name, 1, strlen(name) + 1, r->copied);
         else if (left++ < LEFT_NAMED)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.60s", left > 1 ? ", " : "", names + at);
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.60s", left > 1 ? ", " : "", name);
+    }
+    size_t i;
+    json_t *name;
+    json_array_foreach(beside, i, name) /* the code has the room first */
+        take(r, json_string_value(name), &copied, &room);
     json_object_set_new(r->result, "untracked", json_integer((json_int_t)copied));
+    if (json_array_size(beside))
+        json_object_set(r->result, "outputs", beside);
+    json_decref(beside);
     if (!names)
         leave_out(r, "untracked files: git could not list them, or too many");
     else if (left)
@@ -585,8 +634,8 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
 static void write_code(struct recording *r, bool complete)
 {
     char commit[REPOSITORY_COMMIT_MAX];
-    static const char *const counts[] = {"staged", "unstaged", "untracked"};
-    bool changed = false;
+    static const char *const counts[] = {"staged", "unstaged"};
+    bool changed = ftell(r->copied) > 0;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         changed = changed || json_integer_value(json_object_get(r->result, counts[i])) > 0;
     if (!complete || fflush(r->copied) != 0)
@@ -641,7 +690,8 @@ static bool begin_history(struct repository *git)
     return made && repository_scratch_head(git);
 }
 
-json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets)
+json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets,
+                             work_tree_is_named *is_named, const void *context)
 {
     char absolute[PATH_MAX], store_path[PATH_MAX]; /* git runs in another directory */
     struct repository *repository = calloc(1, sizeof *repository);
@@ -655,8 +705,14 @@ json_t *work_tree_diff_write(const char *dir, const char *work, const char *stor
                       json_stringn(repository->objects, strlen(repository->objects) - strlen("/objects")), "store", store_path);
         if (repository->branch[0])
             json_object_set_new(result, "branch", json_string(repository->branch));
-        *r = (struct recording){
-            .repository = repository, .dir = absolute, .pool = pool, .store = store_path, .secrets = secrets, .result = result};
+        *r = (struct recording){.repository = repository,
+                                .dir = absolute,
+                                .pool = pool,
+                                .store = store_path,
+                                .secrets = secrets,
+                                .is_named = is_named,
+                                .context = context,
+                                .result = result};
         record(r);
     }
     if (repository)
@@ -721,7 +777,7 @@ bool work_tree_diff_restore(const char *provenance, const json_t *git, const cha
     if (!r || !top || !commit || !repository_find(r, top)) {
         cli_error(CLI_USAGE, "%s", trial_place_lack(lack, git));
     } else if (code && repository_commit(r->commit, r, code)) {
-        ok = restore(r, NULL, to);
+        ok = restore(r, NULL, to) && copy_back(provenance, to); /* what was beside the code, too */
     } else if (repository_commit(r->commit, r, commit)) {
         ok = restore(r, provenance, to);
     } else {

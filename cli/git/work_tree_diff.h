@@ -11,15 +11,18 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  * Writes staged.diff, unstaged.diff and untracked/ into dir, except those that would be empty. Files of the store and of
  * other stores, and files that git ignores, are left out. Untracked files are shared with equal ones of other trials by the
  * directory `pool` (work_tree_diff.c), which is made if needed. Returns {"commit", "branch", "top", "code": TEXT, "staged",
- * "unstaged", "untracked": bytes or number of files, "left_out": TEXT, "secret_files": NAMES} as a new object.
+ * "unstaged", "untracked": bytes or number of files, "outputs": NAMES, "left_out": TEXT, "secret_files": NAMES} as a new object.
  * Files that look like secrets (support/secrets.h, and the patterns in `secrets`, which may be NULL) are neither copied nor
  * compared; secret_files lists them. What is copied gets no rights for other users. "code" is a commit of the
  * repository with all of these changes in it; it is missing if a change was left out or if the repository cannot be
  * written. Before the first commit of a repository, "commit" is an empty one that is made for it. A commit of a repository
  * with submodules has their files in it, and "submodules" is their number. work is the directory in whose repository the trial runs.
- * Returns NULL if there is no repository or no git.
+ * "outputs" are untracked files that look like what programs leave (logs, weights, tables) and that is_named(context, name) denies:
+ * they are copied if they are small, and are not in "code". Returns NULL if there is no repository or no git.
  */
-json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets);
+typedef bool work_tree_is_named(const void *context, const char *name);
+json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets,
+                             work_tree_is_named *is_named, const void *context);
 
 /* Keeps the files of a store whose directory has other files too (the top of a repository) out of commits and resets: adds their names
  * to info/exclude, unless git ignores them already. Returns false if that file cannot be written. */

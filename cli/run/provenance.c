@@ -192,23 +192,30 @@ static json_t *run_json(const struct command_trial *t)
     return run;
 }
 
+/* Appends "; WORDS: A, B and 3 more". */
+static void add_names(char *text, size_t size, const char *words, const json_t *names, size_t shown)
+{
+    const json_t *name;
+    size_t i, n = strlen(text);
+    json_array_foreach(names, i, name)
+        if (n < size && i < shown)
+            n += (size_t)snprintf(text + n, size - n, "%s%s%s%.60s", i ? ", " : "; ", i ? "" : words, i ? "" : ": ",
+                                  json_string_value(name));
+    if (n < size && json_array_size(names) > shown)
+        snprintf(text + n, size - n, " and %zu more", json_array_size(names) - shown);
+}
+
 /* Says which files were copied, so that nobody finds out later that a private file is in the store. */
 static void say_copied(const json_t *git)
 {
-    const json_t *secret = json_object_get(git, "secret_files"), *name;
+    const json_t *secret = json_object_get(git, "secret_files"), *outputs = json_object_get(git, "outputs");
     json_int_t copied = json_integer_value(json_object_get(git, "untracked"));
-    char text[600];
-    size_t i, n = 0;
+    char text[1000];
     if (!copied && !json_array_size(secret))
         return;
-    n = (size_t)snprintf(text, sizeof text, "copied %" JSON_INTEGER_FORMAT " untracked file%s to provenance", copied,
-                         copied == 1 ? "" : "s");
-    json_array_foreach(secret, i, name)
-        if (n < sizeof text && i < 8)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.60s",
-                                  i ? ", " : "; left out as secret: ", json_string_value(name));
-    if (n < sizeof text && json_array_size(secret) > 8)
-        snprintf(text + n, sizeof text - n, " and %zu more", json_array_size(secret) - 8);
+    snprintf(text, sizeof text, "copied %" JSON_INTEGER_FORMAT " untracked file%s to provenance", copied, copied == 1 ? "" : "s");
+    add_names(text, sizeof text, "what programs leave is not taken for code", outputs, 4);
+    add_names(text, sizeof text, "left out as secret", secret, 8);
     cli_say(text);
 }
 
@@ -223,6 +230,11 @@ static void note_plan(json_t *git, const struct command_trial *t)
         json_object_set_new(git, "plan", cli_json_text(code_is_named(t, path) ? "" : path + n + 1));
 }
 
+static bool is_named(const void *trial, const char *name)
+{
+    return code_is_named(trial, name);
+}
+
 /* The state of the repository, with the name of the ref that keeps it. */
 static json_t *record_git(const char *dir, const char *workdir, struct lineage_store *store, const struct command_trial *t)
 {
@@ -233,8 +245,8 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
         return NULL;
     snprintf(pool, sizeof pool, "%s/" PROVENANCE_POOL, provenance);
     lineage_free(provenance);
-    json_t *git =
-        work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
+    json_t *git = work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool,
+                                       lineage_store_secret_files(store), is_named, t);
     if (!git && repository_is_mute(pool, t->dir ? t->dir : "."))
         return json_pack("{s:o}", "left_out", json_sprintf("all of it, as git does not answer for the repository %s", pool));
     if (!git && repository_has_no_files(t->dir ? t->dir : "."))

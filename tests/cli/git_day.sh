@@ -410,6 +410,26 @@ must_fail 2 "exp_id '060' is that of a trial without a row" append -C runs --exp
 must_equal 007 "$(trial runs)" '006 has provenance without a row'
 cd ..
 
+# ---- what programs leave beside their code: a log that grows would make each seed a setting of its own ----
+mkdir beside && cd beside || exit 3
+git init -q . && echo 'cat rows.csv >/dev/null; date +%N >>model.pt; echo "$1 $2" >>train.log; echo "loss: $1.0$2"' >t.sh
+git add t.sh && git commit -qm one
+echo 1,2 >rows.csv
+for seed in 1 2 3; do
+    "$LINEAGE" run -C runs --direction lower -m loss -p lr=1 -p seed=$seed -- sh t.sh '{lr}' '{seed}'
+done >night.txt 2>&1
+must_equal '1 3' "$("$LINEAGE" settings -C runs --format tsv | awk -F '\t' 'NR > 1 { n++; runs = $3 } END { print n, runs }')" 'one setting of three runs'
+must_equal 0 "$(grep -c 'commit [0-9a-f]*,' runs/results.tsv)" 'rows whose code differs by what was left'
+must_equal 2 "$(grep -c 'not taken for code: model.pt, night.txt, rows.csv, train.log' night.txt)" 'said'
+must_equal t.sh "$(git ls-tree --name-only refs/lineage/002)" 'the code of 002'
+rm rows.csv night.txt
+run rerun -C runs 002 # it was kept all the same
+must_exit 0
+echo 3,4 >rows.csv
+must_run run -C runs -q -m loss -p lr=1 -p seed=4 -- sh -c 'cat rows.csv >/dev/null; sh t.sh {lr} {seed}'
+must_equal "rows.csv t.sh" "$(git ls-tree --name-only refs/lineage/004 | tr '\n' ' ' | sed 's/ $//')" 'a file that the command names is code'
+cd ..
+
 # ---- the night's own file is not the code of its trials, unless their command reads it ----
 # An untracked file, or a tracked one that was edited, would be a change of each trial's code, and its texts the values of knobs.
 mkdir plan && cd plan || exit 3
