@@ -373,4 +373,12 @@ must_run -C named query --format json
 must_have out '"HIDDEN": 64}'
 must_run -C named render --style fieldkit
 must_have out 'core_metric'
+
+# A store without specialists has no line of them, and a line that is not there is not left out.
+must_run -C named append --status discard --core-metric 0.6 --hypothesis 'HIDDEN 64 -> 32: less noise'
+must_run -C named render --max-bytes 0
+must_have out 'State of the Search'
+must_lack out 'by specialist'
+must_run -C named render
+must_lack out 'Left out'
 finish

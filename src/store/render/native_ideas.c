@@ -142,7 +142,6 @@ void section_standing(struct block *block, const struct native *n)
         block_row_end(block, 55, true);
     }
     /* Specialists by their number of trials: an exhausted line of work shows here first. */
-    buf_puts(out, "- by specialist: ");
     for (size_t i = 0; i < count && shown < SPECIALISTS_SHOWN; i++) {
         const char *specialist = idea_at(n, i)->specialist;
         bool seen = !*specialist;
@@ -150,11 +149,13 @@ void section_standing(struct block *block, const struct native *n)
             seen = strcmp(idea_at(n, k)->specialist, specialist) == 0;
         if (seen)
             continue;
-        add_shape(out, "%T%N ", shown++ ? "; " : "", specialist);
+        add_shape(out, "%T%N ", shown++ ? "; " : "- by specialist: ", specialist);
         add_rate(out, n, specialist);
     }
+    if (!shown)
+        return;
     buf_puts(out, "\n");
-    block_row_end(block, shown ? 25 : 0, false);
+    block_row_end(block, 25, false);
 }
 
 /* ---- what the best is made of ---- */
