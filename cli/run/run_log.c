@@ -177,9 +177,10 @@ static char *last_bytes(const struct run_log *log)
     return text;
 }
 
+/* The marks below a source line of a traceback say nothing without its columns. */
 static bool is_empty(const char *line)
 {
-    return line[strspn(line, " \t\r")] == '\0';
+    return line[strspn(line, " \t\r^~")] == '\0';
 }
 
 /* Cuts the last non-empty line off the text and returns it; NULL if there is none. */
@@ -207,7 +208,8 @@ static char *for_notes(char *line)
     size_t n = strlen(line);
     while (n > 0 && line[n - 1] == '\r')
         line[--n] = '\0';
-    char *again = strrchr(line, '\r'), *safe = cli_text_line(again ? again + 1 : line, LINE_CHARACTERS);
+    char *again = strrchr(line, '\r'), *shown = again ? again + 1 : line;
+    char *safe = cli_text_line(shown + strspn(shown, " \t"), LINE_CHARACTERS);
     for (char *c = safe; c && *c; c++)
         if (*c == ';')
             *c = ',';

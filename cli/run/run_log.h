@@ -38,5 +38,5 @@ bool run_log_join(int dir);
 /* Copies the latest bytes since log->total was `since`, at most RUN_LOG_LAST, and returns their number. */
 size_t run_log_copy(const struct run_log *log, uint64_t since, char out[RUN_LOG_LAST]);
 
-/* The last non-empty lines, at most three, as one line that can be part of notes (free); NULL if there are none. */
+/* The last lines with words, at most three, without their indent, as one line that can be part of notes (free); NULL if there are none. */
 char *run_log_last_lines(const struct run_log *log);

@@ -273,6 +273,8 @@ echo "METRIC score=0.$LINEAGE_SEED"
 END
 ends crash 'failed after step 1 of 2: error: diverged (x.py:7), left with exit status 2, with seed 2' --seeds 3 -- sh seeds.sh 2 9
 must_have e/results.tsv 'with seed 2; seed 1 scored 0.1, seed 3 scored 0.3; last lines: METRIC score=0.1 | x.py:7: error: diverged'
+ends crash 'diverged' -- sh -c "printf '%s\\n' '  File \"t.py\", line 3, in f' '    x = g(y)' '        ~^^^' 'E: diverged'; exit 1"
+must_have e/results.tsv ', in f | x = g(y) | E: diverged'
 ends crash 'with seed 5' --seeds 3 --seed 4 -- sh seeds.sh 5 9
 must_have e/results.tsv 'with seed 5; seed 4 scored 0.4, seed 6 scored 0.6'
 ends harness_abort 'with seed 1' --seeds 2 -- sh seeds.sh 9 1
