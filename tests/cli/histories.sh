@@ -1086,6 +1086,15 @@ must_equal ',z,column,b' "$(sed -n 2p out | tr -d '\r' | sed 's/.*\(,z,.*\)/\1/'
 must_equal '0.5,,,' "$(sed -n 3p out | tr -d '\r' | cut -d , -f 18-)"
 must_equal 3 "$(grep -c "$(printf '\r')\$" out)" 'lines that end in CR LF'
 
+# ---- a name or a time that is taken for a setting ----
+printf 'run,lr,acc,time\na1,1,0.5,2026-11-01 10:00:00\na2,1,0.6,2026-11-01 11:00:00\na3,2,0.7,2026-11-01 12:00:00\n' >names.csv
+must_run init of_names --direction higher
+must_run import -C of_names names.csv --metric acc --dry-run
+must_have out '--map COLUMN=name, started or skip says so): run, time'
+must_run import -C of_names names.csv --metric acc --map run=name --map time=started
+must_lack out 'another text'
+must_equal 'parameters: lr' "$(grep parameters out)" 'what is left'
+
 # ---- what is none of them ----
 printf 'SQLite format 3\0rest' >broken.db
 must_fail 2 'cannot read broken.db' import -C h broken.db
