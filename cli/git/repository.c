@@ -95,17 +95,18 @@ static bool find_places(struct repository *r)
 bool repository_find(struct repository *r, const char *dir)
 {
     static const char *const excludes[] = {"config", "--type=path", "--get", "core.excludesFile", NULL};
-    static const char *const head[] = {"rev-parse", "HEAD", "--abbrev-ref", "HEAD", NULL};
-    char *text, *lines[2];
+    static const char *const head[] = {"rev-parse", "HEAD", "HEAD^{tree}", "--abbrev-ref", "HEAD", NULL};
+    char *text, *lines[3];
     *r = (struct repository){0};
     r->has_files = rev_parse(r->top, sizeof r->top, dir, "--show-toplevel", NULL);
     if ((!r->has_files && !rev_parse(r->top, sizeof r->top, dir, "--absolute-git-dir", NULL)) || !find_places(r))
         return false;
     if (!repository_ask(r->excludes[1], sizeof r->excludes[1], r->top, excludes))
         r->excludes[1][0] = '\0';
-    if (ask_lines(&text, lines, 2, dir, head)) {
+    if (ask_lines(&text, lines, 3, dir, head)) {
         snprintf(r->commit, sizeof r->commit, "%s", lines[0]);
-        snprintf(r->branch, sizeof r->branch, "%s", lines[1]);
+        snprintf(r->tree, sizeof r->tree, "%s", lines[1]);
+        snprintf(r->branch, sizeof r->branch, "%s", lines[2]);
     }
     free(text);
     return true;

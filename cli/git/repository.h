@@ -22,7 +22,7 @@ struct repository {
     char objects[PATH_MAX], index[PATH_MAX];
     char shallow[PATH_MAX]; /* file that lists the commits whose parents a shallow clone lacks; "": none */
     char excludes[2][PATH_MAX]; /* files with patterns of ignored files: info/exclude, core.excludesFile; "": none */
-    char commit[REPOSITORY_COMMIT_MAX], format[16], branch[256];
+    char commit[REPOSITORY_COMMIT_MAX], tree[REPOSITORY_COMMIT_MAX], format[16], branch[256]; /* of HEAD */
     char scratch[PATH_MAX], git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];
     bool shares_objects; /* set by the caller: objects that git makes go into the user's repository */
 };

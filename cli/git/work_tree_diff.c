@@ -607,10 +607,10 @@ static bool commit_at(char commit[REPOSITORY_COMMIT_MAX], const struct repositor
  * Makes a commit whose tree is the work tree with its untracked files and whose parent is HEAD, without touching HEAD or the
  * index. Its date is that of its parent.
  */
-static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
+static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX], char tree[REPOSITORY_COMMIT_MAX])
 {
     struct repository *git = r->repository;
-    char list[PATH_MAX + 32], tree[REPOSITORY_COMMIT_MAX], time[32] = "0";
+    char list[PATH_MAX + 32], time[32] = "0";
     const char *const add[] = {"--literal-pathspecs", "add", "-A", "-f", list, "--pathspec-file-nul", NULL};
     const char *const write_tree[] = {"write-tree", "--missing-ok", NULL}; /* a partial clone lacks blobs */
     const char *const show[] = {"show", "-s", "--format=%ct", git->commit, NULL};
@@ -623,7 +623,7 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
         list_changed(r) && (ftell(r->copied) == 0 || repository_run(git, add)) && (!r->has_links || put_submodules(r, &n));
     if (n)
         json_object_set_new(r->result, "submodules", json_integer((json_int_t)n));
-    made = made && line_of(tree, sizeof tree, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show) &&
+    made = made && line_of(tree, REPOSITORY_COMMIT_MAX, git, NULL, write_tree) && line_of(time, sizeof time, git, NULL, show) &&
            commit_at(commit, git, time, commit_tree);
     git->shares_objects = false;
     return made;
@@ -633,18 +633,18 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX])
  * changes. */
 static void write_code(struct recording *r, bool complete)
 {
-    char commit[REPOSITORY_COMMIT_MAX];
+    char commit[REPOSITORY_COMMIT_MAX], tree[REPOSITORY_COMMIT_MAX];
     static const char *const counts[] = {"staged", "unstaged"};
     bool changed = ftell(r->copied) > 0;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         changed = changed || json_integer_value(json_object_get(r->result, counts[i])) > 0;
     if (!complete || fflush(r->copied) != 0)
         return;
-    bool made = (changed || r->has_links) && make_commit(r, commit);
+    bool made = (changed || r->has_links) && make_commit(r, commit, tree);
     if (!changed && !json_object_get(r->result, "submodules")) /* or all of them are not checked out */
-        json_object_set_new(r->result, "code", json_string(r->repository->commit));
+        cli_json_set(r->result, "code", json_string(r->repository->commit), "tree", json_string(r->repository->tree), NULL);
     else if (made)
-        json_object_set_new(r->result, "code", json_string(commit));
+        cli_json_set(r->result, "code", json_string(commit), "tree", json_string(tree), NULL);
 }
 
 /* The index of a user may be split into two files, of which the copy has one. With the index of HEAD instead, staged changes

@@ -15,7 +15,7 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  * Files that look like secrets (support/secrets.h, and the patterns in `secrets`, which may be NULL) are neither copied nor
  * compared; secret_files lists them. What is copied gets no rights for other users. "code" is a commit of the
  * repository with all of these changes in it; it is missing if a change was left out or if the repository cannot be
- * written. Before the first commit of a repository, "commit" is an empty one that is made for it. A commit of a repository
+ * written; "tree" is its tree. Before the first commit of a repository, "commit" is an empty one that is made for it. A commit of a repository
  * with submodules has their files in it, and "submodules" is their number. work is the directory in whose repository the trial runs.
  * "outputs" are untracked files that look like what programs leave (logs, weights, tables) and that is_named(context, name) denies:
  * they are copied if they are small, and are not in "code". Returns NULL if there is no repository or no git.

@@ -194,6 +194,11 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
     const double half = lineage_noise_margin(&evidence->noise, answer->runs.n);
     name_setting(name, store, answer->exp_id);
     name_setting(next, store, evidence->trials[evidence->second].exp_id);
+    if (strcmp(name, next) == 0) { /* its code or its program is another one */
+        char *id = cli_text_line(evidence->trials[evidence->second].exp_id, 60);
+        snprintf(next + strlen(next), sizeof next - strlen(next), " (%s)", id ? id : "");
+        free(id);
+    }
     if (isfinite(half))
         snprintf(margin, sizeof margin, " \xC2\xB1 %.2g", half);
     if (evidence->n > 2)

@@ -1,8 +1,10 @@
 #include "run/code_ref.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/render.h>
@@ -299,4 +301,69 @@ void code_change_note(char out[LINEAGE_CODE_NOTE_MAX], const json_t *git)
     snprintf(note.commit, sizeof note.commit, "%s", commit);
     snprintf(note.change, sizeof note.change, "%s", change ? change : "");
     lineage_commit_note_format(out, &note);
+}
+
+/* ---- the code and the program of a run in one digest ---- */
+
+enum { PROGRAM_BYTES = 1 << 20 }; /* of a file; what is behind it does not count */
+
+/* Whether the word is the name of a file of the program: a script, a configuration or something that can be executed. Files that it
+ * reads or writes have other names, and may be there at the second run alone. */
+static bool is_program_file(const char *dir, const char *word, char path[PATH_MAX])
+{
+    static const char ends[] = " .py .sh .R .r .jl .js .mjs .ts .lua .pl .rb .ipynb .yaml .yml .toml .cfg .ini .gin .conf ";
+    char end[16];
+    struct stat st;
+    const char *dot = strrchr(word, '.');
+    if (*word == '/' || !cli_path_in(path, dir, word) || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    snprintf(end, sizeof end, " %s ", dot ? dot : "?");
+    return strstr(ends, end) || access(path, X_OK) == 0;
+}
+
+/* Adds the name of the file, and its contents unless a tree of git has them. */
+static void add_program_file(XXH3_state_t *state, const char *word, const char *path, bool contents)
+{
+    char *bytes = contents ? malloc(PROGRAM_BYTES) : NULL;
+    FILE *in = bytes ? fopen(path, "re") : NULL;
+    XXH3_64bits_update(state, word, strlen(word) + 1);
+    if (in) {
+        XXH3_64bits_update(state, bytes, fread(bytes, 1, PROGRAM_BYTES, in));
+        fclose(in);
+    }
+    free(bytes);
+}
+
+/* Adds the files of the program and the module behind -m. The words of a shell's command are in one argument. Returns their number. */
+static size_t add_program(XXH3_state_t *state, const struct command_trial *t, bool contents)
+{
+    char path[PATH_MAX], word[PATH_MAX];
+    bool module = false;
+    size_t n = 0;
+    for (const char *const *argument = t->argv; argument && *argument; argument++)
+        for (const char *at = *argument; *(at += strspn(at, " \t\n'\"=")); at += strcspn(at, " \t\n'\"=")) {
+            snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " \t\n'\"="), at);
+            const bool file = is_program_file(t->dir ? t->dir : ".", word, path);
+            if (file || module)
+                add_program_file(state, word, path, contents && file);
+            n += file || module;
+            module = strcmp(word, "-m") == 0;
+        }
+    return n;
+}
+
+void code_ran_note(char out[CODE_RAN_MAX], const json_t *git, const struct command_trial *t, const char *const *seeds)
+{
+    const char *tree = cli_json_string(git, "tree");
+    XXH3_state_t *state = XXH3_createState();
+    size_t i = 0;
+    *out = '\0';
+    while (i < t->n_params && !lineage_param_is_seed(t->params[i].name, seeds))
+        i++;
+    if (state && i < t->n_params && XXH3_64bits_reset(state) == XXH_OK) {
+        XXH3_64bits_update(state, tree ? tree : "", tree ? strlen(tree) + 1 : 1);
+        if (add_program(state, t, !tree) || tree)
+            snprintf(out, CODE_RAN_MAX, LINEAGE_RAN "%016" PRIx64, (uint64_t)XXH3_64bits_digest(state));
+    }
+    XXH3_freeState(state);
 }

@@ -56,3 +56,8 @@ bool code_is_named(const struct command_trial *t, const char *path);
 /* Writes the piece of notes about it (lineage/code.h), or "" if the trial ran the code of the trial that it was compared with.
  * git may be NULL. */
 void code_change_note(char out[LINEAGE_CODE_NOTE_MAX], const json_t *git);
+
+/* Writes the piece `ran DIGEST` (lineage/notes.h) of a run, by the tree of its code and the files of its program that the command names,
+ * or by the contents of these where no repository has them. "" if neither is known, or if its parameters have no seed. */
+enum { CODE_RAN_MAX = 32 };
+void code_ran_note(char out[CODE_RAN_MAX], const json_t *git, const struct command_trial *t, const char *const *seeds);

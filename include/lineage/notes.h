@@ -13,6 +13,7 @@
  *     replicates ID[, score NUMBER]                         the trial that the row runs again (struct lineage_replicate)
  *     cause NAME                                            what ended the trial (enum lineage_cause)
  *     code DIGEST[, CHANGE]                                 the code that the trial ran (lineage/code.h)
+ *     ran DIGEST                                            the code and the program of a run with a seed, in 16 digits
  *     anything else                                         prose, kept and not interpreted
  * NAME is letters, digits, `_`, `.`, `-`, and begins with a letter. The Greek letters α β γ δ ε λ η τ and
  * adv_rescale_alpha are aliases of their English names (alpha). A NUMBER is followed by the end, a blank,
@@ -32,6 +33,9 @@
 #define LINEAGE_NOTES_H
 
 #include <lineage/trial.h>
+
+/* How the piece begins that runs of one setting share, whatever their seeds. */
+#define LINEAGE_RAN "ran "
 
 /* Parses notes into trial->ig_clip_scale_*, params, metrics and turns; the trial owns the arrays (lineage_trial_release). The
  * trial's other members stay unchanged. Any text is allowed; the only failure is LINEAGE_ENOMEM. */

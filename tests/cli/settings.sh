@@ -591,6 +591,43 @@ must_run append -C arch --specialist arch --hypothesis relu --status crash -p lr
 run settings -C arch --format tsv
 must_equal '000 1 1,001 1 0,002 0 1,003 0 1,' "$(sed 1d out | cut -f 2,3,8 | sort | tr '\t\n' ' ,')" 'specialists and programs'
 
+# ---- a run with another seed is of the setting only if its code and its program are the same ----
+# The code is that of the best trial from the second run on, and was then taken for that of the first row.
+mkdir code && cd code || exit 3
+git init -q . && echo 'echo "loss: 9.0$1"' >t.sh && git add t.sh && git commit -qm one
+one() { must_run run -C runs --direction lower -q -m loss -p lr=1 -p seed="$1" -- sh t.sh "$1"; }
+listed() { "$LINEAGE" settings -C "$1" --format tsv | sed 1d | cut -f 2,3,7 | sort | tr '\t\n' ' ,'; } # exp_id runs left_out
+one 1
+echo 'echo "loss: 5.0$1"' >t.sh
+one 1
+git commit -qam two # the same code, now committed
+one 2
+one 3
+must_equal '000 1 0,001 3 0,' "$(listed runs)" 'runs of the code'
+must_have runs/results.tsv 'discarded: another run of the best trial, 001'
+must_run show -C runs 002
+must_run render -C runs
+must_lack out 'ran '
+cd ..
+mkdir programs && cd programs || exit 3
+echo 'echo "loss: 9.0$1" >out.txt; cat out.txt' >a.sh
+echo 'echo "loss: 5.0$1" >out.txt; cat out.txt' >b.sh
+for seed in 1 2; do
+    must_run run -C runs --direction lower -q -m loss -p lr=1 -p seed=$seed -- sh a.sh $seed
+    must_run run -C runs -q -m loss -p lr=1 -p seed=$seed -- sh -c "sh b.sh '$seed' out.txt"
+done
+must_equal '000 2 0,001 2 0,' "$(listed runs)" 'runs of the programs'
+must_run best -C runs
+must_have out 'lr=1: 5.015'
+must_have out 'better than the next, lr=1 (000), with'
+echo '# another one' >>a.sh # outside of a repository the contents count
+must_run run -C runs -q -m loss -p lr=1 -p seed=3 -- sh a.sh 3
+must_equal '000 2 0,001 2 0,004 1 0,' "$(listed runs)" 'a program that was edited'
+must_run run -C alone --direction lower -q -m loss -p seed=1 -- sh b.sh 1
+must_run run -C alone -q -m loss -p seed=2 -- sh b.sh 2
+must_equal '000 2 0,' "$(listed alone)" 'the seed alone, of a program that is known'
+cd ..
+
 # ---- the block lists no untried seeds that lineage.json names ----
 must_run init grid --direction lower
 for lr in 1 2 3; do

@@ -605,11 +605,10 @@ static bool is_parsed_whole(struct span s)
     return (any && !s.length) || (listed && is_all_text(s));
 }
 
-/* Whether the piece is the key of the program of a night's trial, which means nothing to a person. */
-static bool is_program(struct span s)
+/* Whether the piece is a key of what ran, which means nothing to a person. */
+static bool is_key(struct span s, const char *word)
 {
-    static const char word[] = "program ";
-    const size_t n = sizeof word - 1;
+    const size_t n = strlen(word);
     return s.length == n + 16 && memcmp(s.text, word, n) == 0 && strspn(s.text + n, "0123456789abcdef") >= 16;
 }
 
@@ -679,7 +678,8 @@ const char *notes_remark(const char *notes, struct arena *arena)
     for (const char *piece = notes ? notes : ""; *piece;) {
         size_t length = strcspn(piece, ";");
         struct span s = without_channel(trim((struct span){piece, length}));
-        if (s.length && !is_parsed_whole(s) && !is_code(s) && !is_program(s) && !is_routine(s)) {
+        if (s.length && !is_parsed_whole(s) && !is_code(s) && !is_key(s, "program ") && !is_key(s, LINEAGE_RAN) &&
+            !is_routine(s)) {
             buf_puts(&out, out.length ? "; " : "");
             buf_add(&out, s.text, s.length);
         }

@@ -35,6 +35,31 @@ static uint64_t mix_piece(uint64_t digest, const char *notes, const char *word)
     return piece ? XXH3_64bits_withSeed(piece, strcspn(piece, ";"), digest) : digest;
 }
 
+enum { RAN_DIGITS = 16 };
+
+/* The piece `ran DIGEST` of the notes, which says what code and program have run as a whole; NULL: the row has none. */
+static const char *find_ran(const char *notes)
+{
+    const char *at = notes;
+    while ((at = strstr(at, LINEAGE_RAN)) != NULL) {
+        const char *digits = at + strlen(LINEAGE_RAN), *end = digits + strspn(digits, "0123456789abcdef");
+        if ((at == notes || (at - notes >= 2 && memcmp(at - 2, "; ", 2) == 0)) && end - digits == RAN_DIGITS &&
+            (!*end || *end == ';'))
+            return at;
+        at = digits;
+    }
+    return NULL;
+}
+
+/* What a row says of the code and the program. A row of an earlier version names the commit alone, and only where it was another one than
+ * that of the best trial. */
+static uint64_t mix_code(uint64_t digest, const char *notes)
+{
+    const char *ran = find_ran(notes);
+    digest = mix_piece(digest, notes, "program ");
+    return ran ? XXH3_64bits_withSeed(ran, strlen(LINEAGE_RAN) + RAN_DIGITS, digest) : mix_piece(digest, notes, "commit ");
+}
+
 static bool declares_seed(const struct lineage_trial *row, const char *const *names)
 {
     size_t i = 0;
@@ -90,9 +115,9 @@ uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_tr
     char number[LINEAGE_NUMBER_MAX];
     const size_t says = without_seed(row, names);
     uint64_t setting = XXH3_64bits_withSeed(row->hypothesis, says, setting_digest_mix(0, row->specialist));
-    setting = mix_piece(mix_piece(setting, row->notes, "program "), row->notes, "commit ");
+    setting = mix_code(setting, row->notes);
     *seeds = 0;
-    *named = says || strstr(row->notes, "program ");
+    *named = says || strstr(row->notes, "program ") || find_ran(row->notes);
     for (size_t i = 0; i < row->n_params; i++) {
         const struct lineage_param *p = &row->params[i];
         const bool is_seed = lineage_param_is_seed(p->name, names);

@@ -13,14 +13,14 @@ struct setting_digest {
 
 /*
  * What a row says of its setting, and (*seeds) of its seeds; 0: it has none. *named becomes false if it says nothing: no parameter but a
- * seed, hypothesis or program. Of the name of an imported run the seed at its end says nothing.
+ * seed, hypothesis, program or code. Of the name of an imported run the seed at its end says nothing.
  */
 uint64_t setting_digest_of(bool *named, uint64_t *seeds, const struct lineage_trial *row, const char *const *names);
 
 /* A digest of the setting with these seeds. */
 uint64_t setting_digest_seeded(uint64_t setting, uint64_t seeds);
 
-/* names as seeds of lineage_param_is_seed. Returns false if the row declares no seed, or says nothing else: no other parameter, hypothesis or program. */
+/* names as seeds of lineage_param_is_seed. Returns false if the row declares no seed, or says nothing else: no other parameter, hypothesis, program or code. */
 bool setting_digest(struct setting_digest *digest, const struct lineage_trial *row, const char *const *names);
 
 /* Whether a setting of this name is a seed, of which a program may have several: seed, data.seed, eval_seed_2, rngSeed, and those that
