@@ -209,7 +209,13 @@ static int take_seeds(struct rerun *o)
         if (!lineage_param_is_seed(o->was.params[i].name, lineage_store_seeds(o->session.store)))
             others[o->n_params++] = o->was.params[i];
     t->in_force = others;
-    return others ? CLI_GO_ON : cli_no_memory();
+    t->reseeded = command_trial_own(t, calloc(t->n_params + 1, sizeof *t->reseeded));
+    if (!others || !t->reseeded)
+        return cli_no_memory();
+    if (t->n_params)
+        memcpy(t->reseeded, t->params, t->n_params * sizeof *t->params);
+    t->params = t->reseeded;
+    return CLI_GO_ON;
 }
 
 /* The row is evidence for its trial, and never a trial of its own. */

@@ -753,6 +753,16 @@ static bool change_seed(const struct command_run *run, const json_t *begin, size
     return ok;
 }
 
+/* Gives the parameters that are seeds the seed of the run, so that {seed} and $LINEAGE_PARAMS do not repeat that of the first one. */
+static bool take_seed(const struct command_run *run, uint64_t seed)
+{
+    const struct command_trial *t = run->trial;
+    for (size_t i = 0; t->reseeded && i < t->n_params; i++)
+        if (lineage_param_is_seed(t->params[i].name, lineage_store_seeds(run->store)))
+            t->reseeded[i] = (struct lineage_param){t->params[i].name, (double)seed, NULL};
+    return !t->reseeded || write_params(run);
+}
+
 /* The first seed that failed decides the label. The scores of the others are kept in the notes. */
 static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, size_t seeds)
 {
@@ -765,7 +775,7 @@ static bool run_seeds(struct command_run *run, struct trial_outcome *outcome, st
         uint64_t seed = (t->has_seed ? t->first_seed : 1) + i;
         if (seeds > 1)
             trial_results_next_run(results, i + 1);
-        ran = (i == 0 || change_seed(run, begin, i, false)) && run_seed(run, outcome, results, seed);
+        ran = (i == 0 || change_seed(run, begin, i, false)) && take_seed(run, seed) && run_seed(run, outcome, results, seed);
         if (!ran)
             break;
         run->channel = results->score_channel;
@@ -1138,7 +1148,7 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     const bool first = row->status == LINEAGE_BASELINE && run->measured > 1;
     if (lineage_noise_after_append(run->store, row, 1, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    if (first && score_std(run) == 0)
+    if ((first || run->trial->reseeded) && run->measured > 1 && score_std(run) == 0)
         cli_say(
             "all seeds have the same score, which says nothing about the noise; does the command use {seed} or LINEAGE_SEED?");
     if (lineage_floor_moved(lineage_store_config(run->store), &before))

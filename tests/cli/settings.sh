@@ -628,6 +628,20 @@ must_run run -C alone -q -m loss -p seed=2 -- sh b.sh 2
 must_equal '000 2 0,' "$(listed alone)" 'the seed alone, of a program that is known'
 cd ..
 
+# ---- rerun --seeds gives a parameter that is the seed the fresh ones ----
+mkdir fresh && cd fresh || exit 3
+must_run run -C runs --direction lower -q -m loss -p lr=1 -p seed=1 -- sh -c 'echo "loss: 5.0{seed}"; cat "$LINEAGE_PARAMS"'
+run rerun -C runs 000 --seeds 2
+must_exit 0
+must_have err 'mean 5.02 of 3 runs' # of the seeds 1, 2 and 3
+run logs -C runs 001
+must_have out '"seed": 3'
+must_run run -C literal --direction lower -q -m loss -p lr=1 -p seed=1 -- sh -c 'echo "loss: 5.01"'
+run rerun -C literal 000 --seeds 2
+must_exit 0
+must_have err 'all seeds have the same score'
+cd ..
+
 # ---- the block lists no untried seeds that lineage.json names ----
 must_run init grid --direction lower
 for lr in 1 2 3; do
