@@ -14,10 +14,12 @@
  *        power_loss act outbox|queue DIR            (a command that runs under ptrace)
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -28,7 +30,7 @@
 #include "power_trace.h"
 #include "support/files.h"
 
-enum { SKIPPED = 77, LIMIT = 24, LIMIT_ALL = 20000, WORDS_MAX = 32, COMMANDS_EVERY = 64, SHOWN = 8 };
+enum { SKIPPED = 77, LIMIT = 24, LIMIT_ALL = 20000, WORDS_MAX = 32, COMMANDS_EVERY = 64, SHOWN = 8, SETTLED_SECONDS = 3 };
 
 #define KEEP "append -C @ --create --status keep --core-metric "
 
@@ -44,6 +46,7 @@ static const struct series all_series[] = {
     {"append cell", {KEEP "2"}, {KEEP "1.5 --hypothesis two~lines", KEEP "1.25"}},
     {"append many", {KEEP "2"}, {"append -C @ --json #/rows.json", KEEP "1"}},
     {"append more", {KEEP "9", KEEP "8", KEEP "7", KEEP "6", KEEP "5", KEEP "4"}, {KEEP "3", KEEP "2", KEEP "1"}},
+    {"append later", {KEEP "9", KEEP "8"}, {KEEP "3", KEEP "2"}}, /* seconds after each other (set_time) */
     {"append torn", {KEEP "2", "!torn"}, {KEEP "1.5", KEEP "1.25"}},
     {"import", {KEEP "2"}, {"import -C @ #/other.tsv", KEEP "1.5"}},
     {"import new", {NULL}, {"import -C @ #/other.tsv", KEEP "1.5", "void -C @ a2 --reason wrong"}},
@@ -106,9 +109,30 @@ static void split(const struct play *play, const char *command, char *argv[WORDS
     free(copy);
 }
 
-static void run(struct play *play, struct disk *disk, const char *command)
+/*
+ * Whether a command writes the mirror or only reads it depends on how long ago the mirror was written (mirror_file_is_settled), so a
+ * loaded machine would have other moments than an idle one. The time of change is therefore either in the future, or seconds ago.
+ */
+static void set_time(const struct play *play, bool later)
+{
+    char *path = join(play->store, "lineage.db");
+    struct timespec now, ahead[2] = {{.tv_nsec = UTIME_OMIT}, {0}};
+    struct stat st;
+    bool there = clock_gettime(CLOCK_REALTIME, &now) == 0 && stat(path, &st) == 0;
+    ahead[1].tv_sec = now.tv_sec + 3600;
+    if (there && !later)
+        there = utimensat(AT_FDCWD, path, ahead, 0) == 0;
+    while (there && later && now.tv_sec - st.st_ctim.tv_sec <= SETTLED_SECONDS) {
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        clock_gettime(CLOCK_REALTIME, &now);
+    }
+    free(path);
+}
+
+static void run(struct play *play, struct disk *disk, const char *command, bool later)
 {
     char *argv[WORDS_MAX];
+    set_time(play, later);
     split(play, command, argv);
     int status = power_trace(disk, argv);
     if (status != 0) {
@@ -308,6 +332,7 @@ static void check_moments(struct play *play, const struct disk *disk, const stru
 
 static void play_series(struct play *play, const struct series *series)
 {
+    const bool later = strcmp(series->name, "append later") == 0;
     char *scratch = make_dir();
     play->root = join(scratch, "disk");
     play->store = join(play->root, "store");
@@ -321,14 +346,14 @@ static void play_series(struct play *play, const struct series *series)
     for (size_t i = 0; series->before[i]; i++) {
         if (i == 0 && strcmp(series->before[0], "!empty") != 0 && mkdir(play->store, 0755) != 0)
             exit(2);
-        run(play, ignored, series->before[i]);
+        run(play, ignored, series->before[i], later);
     }
     disk_free(ignored);
     struct disk *disk = disk_new(play->root);
     struct promises *promises = promises_new(play->store, series->name);
     for (size_t i = 0; series->commands[i]; i++) {
         size_t first = disk_n_changes(disk);
-        run(play, disk, series->commands[i]);
+        run(play, disk, series->commands[i], later);
         promises_add(promises, disk, first);
     }
     disk_settle(disk);
