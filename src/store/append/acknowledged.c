@@ -112,6 +112,16 @@ static bool is_id_column(const char *name, size_t found)
     return strcmp(name, "exp_id") == 0 || (found == SIZE_MAX && strcmp(name, "commit") == 0);
 }
 
+/* Whether a line is one of those that git writes around a conflict of a merge. */
+static bool is_of_conflict(const char *id)
+{
+    static const char *const marks[] = {"<<<<<<< ", "||||||| ", ">>>>>>> "};
+    bool is = strcmp(id, "=======") == 0;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        is = is || strncmp(id, marks[i], 8) == 0;
+    return is;
+}
+
 static bool each_row(const struct buf *bytes, each_row_fn *each, void *context)
 {
     SCOPED_READER reader = tsv_reader_new();
@@ -127,7 +137,8 @@ static bool each_row(const struct buf *bytes, each_row_fn *each, void *context)
         for (size_t i = 0; !known && i < n; i++)
             if (is_id_column(cells[i].text, column))
                 column = i;
-        if (known && column < n && *cells[column].text && !is_id_column(cells[column].text, SIZE_MAX))
+        if (known && column < n && *cells[column].text && !is_id_column(cells[column].text, SIZE_MAX) &&
+            !is_of_conflict(cells[column].text))
             ok = each(context, id_bare(cells[column].text), &record);
         known = true;
     }
