@@ -279,6 +279,11 @@ int cli_error(enum cli_exit status, const char *format, ...) __attribute__((form
 /* Prints it like cli_error and returns false. */
 bool cli_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Copies a message to out, and returns that. Its commands to type, as `lineage verify`, get the -C DIR of this command line. What is printed
+ * on standard error has it already. */
+char *cli_with_store(char *out, size_t size, const char *message);
+void cli_say_store(const char *dir); /* the DIR */
+
 /* Both report that memory ran out: the first prints a message and returns CLI_SYSTEM, the second fills *err and returns
  * LINEAGE_ENOMEM. */
 int cli_no_memory(void);

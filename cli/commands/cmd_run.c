@@ -131,16 +131,17 @@ static int find_parent(struct run_options *o)
 /* Prints the exp_id alone on standard output, like `lineage train`, and the reason of a failure on standard error. */
 static int report(const struct run_options *o, const struct trial_outcome *outcome, const struct lineage_trial *row)
 {
+    static const char *const next[] = {"next: `lineage run --parent best -p NAME=VALUE -- COMMAND` tries a change",
+                                       "      `lineage tried --param NAME=VALUE` asks whether it was tried",
+                                       "      `lineage render`, `lineage report`: what is known, for a model and for you"};
     int shown = CLI_OK;
     if (o->session.format_text)
         shown = cli_show_trial(row, NULL, o->session.format, NULL);
     else
         puts(row->exp_id);
     if (row->seq == 1 && isatty(STDERR_FILENO))
-        fputs("next: lineage run --parent best -p NAME=VALUE -- COMMAND    tries a change\n"
-              "      lineage tried --param NAME=VALUE                      asks whether it was tried\n"
-              "      lineage render, lineage report                        what is known, for a model and for you\n",
-              stderr);
+        for (size_t i = 0; i < sizeof next / sizeof *next; i++)
+            cli_say(next[i]);
     cli_say_claim(o->session.store, row);
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);

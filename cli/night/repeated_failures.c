@@ -138,7 +138,7 @@ static void void_rows(struct repeated_failures *failures, struct lineage_store *
     }
     forget_ids(failures);
     if (n)
-        fprintf(stderr, "lineage: their rows are void, so that a later night runs them again: `lineage void` lists them\n");
+        cli_say("their rows are void, so that a later night runs them again: `lineage void` lists them");
 }
 
 /*

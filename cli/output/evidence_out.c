@@ -332,10 +332,9 @@ int cli_ranked_print(const struct lineage_evidence *evidence, struct cli_session
     }
     for (size_t i = 0; i < evidence->n; i++)
         if (evidence->trials[i].stray)
-            fprintf(stderr,
-                    "lineage: %s ran %s, far outside of all others: it may have diverged, so it counts as not run; `lineage "
-                    "rerun %s --seeds 2` finds out\n",
-                    evidence->trials[i].exp_id, evidence->trials[i].again ? "twice" : "once", evidence->trials[i].exp_id);
+            cli_tell("%s ran %s, far outside of all others: it may have diverged, so it counts as not run; `lineage rerun %s "
+                     "--seeds 2` finds out",
+                     evidence->trials[i].exp_id, evidence->trials[i].again ? "twice" : "once", evidence->trials[i].exp_id);
         else if (evidence->trials[i].left_out > evidence->trials[i].runs.n)
             cli_say(cli_held_back_text(text, evidence, i));
     say_failed_settings(evidence, session->store);
@@ -393,7 +392,9 @@ void finding_print(const struct lineage_finding *finding)
 {
     if (finding->line)
         printf("results.tsv:%llu: ", (unsigned long long)finding->line);
-    cli_print(stdout, "%s: %.60s%s%.0s\n", finding->kind, finding->exp_id, *finding->exp_id ? ": " : "", finding->text);
+    char text[4096];
+    cli_print(stdout, "%s: %.60s%s%.0s\n", finding->kind, finding->exp_id, *finding->exp_id ? ": " : "",
+              cli_with_store(text, sizeof text, finding->text));
 }
 
 void finding_print_import(void *file, const struct lineage_finding *finding)

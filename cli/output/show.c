@@ -120,9 +120,9 @@ static void print_margin(FILE *out, const struct lineage_trial *trial, const str
 
 void cli_show_claim(const struct cli_screen *screen, const struct lineage_store *store, const struct lineage_trial *trial)
 {
-    char text[LINEAGE_CLAIM_TEXT_MAX];
+    char text[LINEAGE_CLAIM_TEXT_MAX], whole[2 * LINEAGE_CLAIM_TEXT_MAX];
     if (*lineage_claim_text(text, store, trial))
-        cli_show_line(stdout, screen, "claim", text, CLI_PLAIN);
+        cli_show_line(stdout, screen, "claim", cli_with_store(whole, sizeof whole, text), CLI_PLAIN);
 }
 
 void cli_json_set_claim(json_t *object, const struct lineage_store *store, const struct lineage_trial *trial)

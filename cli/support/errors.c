@@ -9,6 +9,47 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "support/program.h"
+
+enum { STORE_OPTION_MAX = 1024 };
+static char store_option[STORE_OPTION_MAX]; /* " -C DIR", if the command line has it. A process runs one command. */
+
+void cli_say_store(const char *dir)
+{
+    FILE *out = fmemopen(store_option, sizeof store_option, "w");
+    bool fits = out && fputs(" -C", out) >= 0;
+    if (fits)
+        shell_word_write(out, dir);
+    if (out && (fclose(out) != 0 || !fits || strlen(store_option) == sizeof store_option - 1))
+        store_option[0] = '\0';
+}
+
+/* Whether the rest of a quoted command, which begins behind the command's name, wants the option. */
+static bool wants_store(const char *name, const char *rest, char quote)
+{
+    static const char *const without[] = {"init", "trust", "help", "core", "agent", NULL};
+    const char *option = strstr(rest, " -C "), *help = strstr(rest, "--help"), *end = strchr(rest, quote);
+    bool wants = rest > name && end && !(option && option < end) && !(help && help < end);
+    for (size_t i = 0; without[i]; i++)
+        wants = wants && strncmp(name, without[i], (size_t)(rest - name)) != 0;
+    return wants;
+}
+
+char *cli_with_store(char *out, size_t size, const char *message)
+{
+    static const char lineage[] = "lineage ";
+    size_t n = 0;
+    for (const char *from = message, *at; *store_option && n < size && (at = strstr(from, lineage)); from = at) {
+        const char quote = at > message ? at[-1] : ' ', *name = at + strlen(lineage);
+        at = name + strspn(name, "abcdefghijklmnopqrstuvwxyz");
+        const bool wants = (quote == '`' || quote == '\'') && wants_store(name, at, quote);
+        n += (size_t)snprintf(out + n, size - n, "%.*s%s", (int)(at - message), message, wants ? store_option : "");
+        message = at;
+    }
+    if (n < size)
+        snprintf(out + n, size - n, "%s", message);
+    return out;
+}
 
 /* Text from users and files is escaped, so that it can neither control the terminal nor imitate another text. Line
  * breaks become `?`, because otherwise a file could forge a second message. The buffer is fixed, so that "out of
@@ -16,7 +57,7 @@
 void cli_say(const char *message)
 {
     char text[2048];
-    snprintf(text, sizeof text, "%s", message);
+    cli_with_store(text, sizeof text, message);
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';

@@ -262,6 +262,9 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
     while ((code = poptGetNextOpt(args->context)) > 0)
         if (code == HELP_VALUE)
             return print_help(args->context, command), CLI_OK;
+    for (size_t i = 0; args->options[i].longName; i++)
+        if (args->options[i].shortName == 'C' && *(char **)args->options[i].arg)
+            cli_say_store(*(char **)args->options[i].arg);
     if (code < -1)
         return report_bad_option(args, command, code, argc, argv);
     return check_positional(args, command, min, max);

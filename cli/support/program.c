@@ -115,7 +115,7 @@ int program_become_trainer(int argc, const char **argv)
     free((void *)whole);
     if (error == ENOENT)
         return cli_error(CLI_SYSTEM,
-                         "`lineage %s`%s needs the program " TRAINER
+                         "lineage %s%s needs the program " TRAINER
                          ", which is not installed: it is neither in %s nor in %s/" LINEAGE_LIBEXEC
                          "; the package of that name has it (apt-get install " TRAINER ")",
                          argv[0], strcmp(argv[0], "night") == 0 ? " with a sweep of recipes" : "", dir, dir);

@@ -398,8 +398,8 @@ int trial_rows_retry(const struct trial_list *list, unsigned labels)
             status = LINEAGE_OK;
     }
     if (status == LINEAGE_OK && json_object_size(reasons))
-        fprintf(stderr, "lineage: %zu failed trial%s run again; `lineage void` lists them\n", json_object_size(reasons),
-                json_object_size(reasons) > 1 ? "s are" : " is");
+        cli_tell("%zu failed trial%s run again; `lineage void` lists them", json_object_size(reasons),
+                 json_object_size(reasons) > 1 ? "s are" : " is");
     json_decref(reasons);
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }

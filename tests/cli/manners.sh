@@ -202,4 +202,25 @@ for text in '{' '[]' '{"direction": "up"}' '{"dirction": "lower"}' '{"metric": 3
     printf '%s\n' "$text" >json/lineage.json
     must_fail 2 "lineage.json" -C json best
 done
+
+# A command that a message names finds the store of the command line again; no message is printed by another way.
+must_run init 'a b' --direction lower
+must_run append -C 'a b' --status baseline --core-metric 1
+mkdir elsewhere
+for how in "-C 'a b' knobs x" "knobs -C'a b' x" "knobs x --directory='a b'"; do
+    eval "run $how"
+    must_have err "\`lineage knobs -C 'a b'\` lists the settings that were changed, \`lineage search -C 'a b'\` finds"
+done
+must_fail 2 '`lineage diff -C '"'"'elsewhere/../a b'"'"' ID ID`' -C 'elsewhere/../a b' diff 000
+cd 'a b' || exit 3
+run knobs x
+must_have err '`lineage knobs` lists the settings that were changed, `lineage search` finds'
+run knobs x -C .
+must_have err '`lineage knobs -C .` lists'
+cd ..
+must_fail 2 'or make one with `lineage init`' -C elsewhere best
+rm 'a b/results.tsv'
+run -C 'a b' verify
+must_have out "'lineage restore -C 'a b'' brings them back"
+must_equal '' "$(grep -rnE '(fprintf\(stderr|fputs\().*lineage: .*`lineage' "$SOURCE/cli" --include=*.c)" 'cli_say and cli_tell add the store'
 finish

@@ -76,7 +76,7 @@ must_equal 000 "$(sed -n 2p out | cut -f 1)"
 must_run night x.json -C workers -q --worker --jobs 2
 must_equal 3 "$(wc -l <workers/results.tsv)"
 printf '{"recipe": "tiny.json", "trials": [{"name": "a"}]}' >recipes.json
-must_fail 3 '`lineage night` with a sweep of recipes needs the program lineage-train, which is not installed' night recipes.json -C none
+must_fail 3 'lineage night with a sweep of recipes needs the program lineage-train, which is not installed' night recipes.json -C none
 must_fail 3 'apt-get install lineage-train' night recipes.json -C none
 [ ! -e none ] || fail 'the refused night left a store'
 must_fail 2 'bad.json:1:' night bad.json -C none

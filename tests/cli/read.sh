@@ -147,7 +147,7 @@ mkdir damaged
 printf 'exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\nexp_000\t\t\t\t\t\ta\t\tkeap\t1\t\t\t\t\t\t\t\n' >damaged/results.tsv
 "$LINEAGE" rebuild -C damaged >/dev/null 2>&1
 for id in 000 exp_000; do
-    must_fail 2 "the row of trial '$id' is damaged (line 2); see \`lineage verify\`" show -C damaged $id
+    must_fail 2 "the row of trial '$id' is damaged (line 2); see \`lineage verify -C damaged\`" show -C damaged $id
 done
 must_fail 2 "no trial '001' in damaged" show -C damaged 001
 printf '%s\n' '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}' \

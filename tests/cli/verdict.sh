@@ -61,7 +61,7 @@ must_have out "exp_001 is $claim."
 for command in best 'show 001'; do
     # shellcheck disable=SC2086 # the words of a command
     must_run -C quiet $command
-    must_have out "claim               $claim"
+    must_have out "claim               $(echo "$claim" | sed 's/lineage append/& -C quiet/')"
     # shellcheck disable=SC2086
     must_run -C quiet $command --format json
     must_equal "$claim" "$(json claim)"

@@ -322,7 +322,7 @@ for how in 's/$/\r/' 's/$/  /' '1s/^/\xef\xbb\xbf/' 's/"//g; s/\t/"\t"/g; s/^\|$
     sed -i "$how" saved/results.tsv
     run -C saved verify
     must_exit 1
-    must_have out "accept it: 'lineage rebuild --digests'"
+    must_have out "accept it: 'lineage rebuild -C saved --digests'"
     what=$(sed -n 's/^results.tsv:1: note: //p' out)
     must_equal 1 "$(echo "$what" | grep -c 'end in CR LF\|end in blanks\|byte order mark\|cells are in quotes')" "$how"
     back=$(echo "$what" | sed -n "s/.*sed -i '\(.*\)' results.tsv takes that back.*/\1/p")
@@ -393,7 +393,7 @@ echo '{"records": 4, "head": "00", "time": "t", "signature": "s"}' >merged/.resu
 run -C merged verify
 must_exit 1
 must_have out "signature: .results.tsv.signed: this version checks no signature of rows; give the 'head' of its last line to \
-'lineage verify --head', and remove the file"
+'lineage verify -C merged --head', and remove the file"
 rm merged/.results.tsv.signed
 must_run -C merged verify
 

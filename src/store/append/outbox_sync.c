@@ -111,7 +111,7 @@ static bool visit_foreign(struct syncing *s, const char *name)
     s->stats.n_foreign++;
     store_notice(s->store, 0,
                  "%s/%s is not delivered, because this user did not write it on this machine for %s; if it is yours (an earlier "
-                 "version, another machine, a renamed server): lineage sync --foreign",
+                 "version, another machine, a renamed server): `lineage sync --foreign`",
                  s->store->dir, name, s->store->log->place);
     return true;
 }
