@@ -299,7 +299,12 @@ static enum lineage_status file_claim(struct log *log, struct log_state *state, 
             return status;
         }
         if (wait_for_lock(file) != 0)
-            return store_fail_errno(err, LINEAGE_ELOCKED, "cannot lock %s", log->place);
+            return store_fail_errno(
+                err, LINEAGE_ELOCKED, "cannot lock %s%s", log->place,
+                errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS
+                    ? ", whose file system must have flock: mount it so (NFS without nolock, Lustre with flock), or "
+                      "keep the store on another one"
+                    : "");
         /* The name may also be gone, because a writer that created the file without adding a row removed it
          * meanwhile. Then the loop creates it again. */
         if (fs_stat(file->dir_fd, log->name, 0, &st) == 0) {
