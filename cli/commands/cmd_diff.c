@@ -95,7 +95,7 @@ static int load_sides(struct sides *sides, struct cli_session *session)
     if ((!from || !*from) && cli_compared_with(against, session->store, sides->to.exp_id))
         from = against;
     if (!from || !*from)
-        return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: lineage diff ID ID",
+        return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: `lineage diff ID ID`",
                          sides->to.exp_id);
     return lineage_find(session->store, from, &sides->from, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
@@ -343,9 +343,12 @@ static int work(struct cli_session *session, void *context)
 {
     const struct diff_options *o = context;
     struct sides sides = {0};
+    const bool closed = provenance_is_closed(session->store);
     int status = load_sides(&sides, session);
     if (status == CLI_GO_ON)
         status = o->stat ? print_stat(&sides, session) : diff(&sides, session->store, o->limit);
+    if (status == CLI_OK && closed)
+        status = CLI_NO;
     lineage_trial_release(&sides.from);
     lineage_trial_release(&sides.to);
     return status;

@@ -94,6 +94,8 @@ static int work(struct cli_session *session, void *context)
     if (o->without_rows && (!lists || named))
         return cli_error(CLI_USAGE,
                          "refs: --without-rows lists what no trial of the store has: it takes no ids, --remove or --add");
+    if (!o->without_rows && provenance_is_closed(session->store))
+        return CLI_SYSTEM;
     if (lists)
         o->list = cli_list_of(session->format, NULL, "exp_id,ref,commit,state");
     if (o->without_rows)

@@ -290,6 +290,8 @@ static int work(struct cli_session *session, void *context)
     cli_deliver_waiting(session->store);
     if (lineage_find(session->store, session->args.positional[0], &o->was, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    if (provenance_is_closed(session->store))
+        return CLI_SYSTEM;
     o->run = provenance_load(session->store, o->was.exp_id);
     if (!o->run)
         return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` can be repeated", o->was.exp_id);

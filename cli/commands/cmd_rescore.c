@@ -148,6 +148,8 @@ static int rescore_id(struct rescore *o, const char *id)
     o->run = NULL;
     if (lineage_find(o->session.store, id, &o->was, &err) != LINEAGE_OK)
         return cli_fail(&err);
+    if (provenance_is_closed(o->session.store))
+        return CLI_SYSTEM;
     o->run = provenance_load(o->session.store, o->was.exp_id);
     if (!o->run)
         return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` and `night` can be read again",

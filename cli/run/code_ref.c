@@ -22,9 +22,12 @@ static bool write_run(const struct lineage_store *store, const char *exp_id, con
         return false;
     snprintf(path, sizeof path, "%s/run.json", dir);
     snprintf(fresh, sizeof fresh, "%s/run.json.new", dir);
+    struct stat was;
     FILE *out = cli_private_file(fresh);
     if (!out)
         return false;
+    if (stat(path, &was) == 0) /* open to the group, perhaps (files_beside_row.c) */
+        (void)!fchmod(fileno(out), was.st_mode & 0770);
     json_t *copy = json_deep_copy(run);
     trial_place_forget(json_object_get(copy, "git"));
     cli_json_print(out, copy, true);

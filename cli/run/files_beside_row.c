@@ -1,6 +1,7 @@
 #include "run/files_beside_row.h"
 
 #include <fcntl.h>
+#include <fts.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,19 @@ static bool make_private(const char *dir)
     return st.st_uid != geteuid() || !(st.st_mode & 07777 & ~kept) || chmod(dir, st.st_mode & kept) == 0;
 }
 
+/* Where the owner opened provenance/ to the group, the group may do with what each trial left there what its user may. */
+static void open_to_group(const char *kept, char *path)
+{
+    char *const paths[] = {path, NULL};
+    struct stat st;
+    FTS *tree = stat(kept, &st) == 0 && st.st_mode & 020 ? fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+    for (FTSENT *entry; tree && (entry = fts_read(tree));)
+        if (entry->fts_info == FTS_D || entry->fts_info == FTS_F)
+            (void)!chmod(entry->fts_path, (entry->fts_statp->st_mode & 07777) | (entry->fts_statp->st_mode & 0700) >> 3);
+    if (tree)
+        fts_close(tree);
+}
+
 /*
  * Renames within one file system. If a file with that name exists, it belongs to a row that was never appended, and is
  * replaced.
@@ -56,12 +70,16 @@ static void move_to(const struct lineage_store *store, enum lineage_place place,
         (place == LINEAGE_PLACE_PROVENANCE ? make_private(kept) : mkdir(kept, 0777) == 0 || errno == EEXIST) &&
         cli_path_in(to, kept, name)) {
         workdir_remove_tree(AT_FDCWD, to);
-        if (renameat(dir, from, AT_FDCWD, to) != 0)
+        if (renameat(dir, from, AT_FDCWD, to) == 0) {
+            if (place == LINEAGE_PLACE_PROVENANCE)
+                open_to_group(kept, to);
+        } else {
             cli_error(CLI_SYSTEM, "cannot keep %s: %s%s%.200s", to, strerror(errno),
                       errno == EACCES
-                          ? "; if several users share the store, its owner opens the directory to the group: chmod g+rwx "
+                          ? "; if several users share the store, its owner opens the directory to the group: chmod -R g+rwX "
                           : "",
                       errno == EACCES ? kept : "");
+        }
     }
     lineage_free(kept);
 }

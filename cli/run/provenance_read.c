@@ -1,6 +1,7 @@
 #include "run/provenance_read.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <lineage/render.h>
 
@@ -19,6 +20,19 @@ bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, con
     const bool fits = cli_path_in(path, dir, exp_id);
     lineage_free(dir);
     return fits && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool provenance_is_closed(const struct lineage_store *store)
+{
+    struct lineage_error err;
+    char *dir = NULL;
+    bool closed = lineage_store_path(&dir, store, LINEAGE_PLACE_PROVENANCE, &err) == LINEAGE_OK &&
+                  access(dir, R_OK | X_OK) != 0 && errno == EACCES;
+    if (closed)
+        cli_tell("the commands and commits of trials cannot be read; the owner of %s opens it to the group: chmod -R g+rwX %s",
+                 dir, dir);
+    lineage_free(dir);
+    return closed;
 }
 
 json_t *provenance_load(const struct lineage_store *store, const char *exp_id)
