@@ -17,8 +17,8 @@ extern char **environ;
 enum { PIECE = 1 << 16 };
 
 /*
- * Returns this process's environment, with the variables in `more` replacing those of the same name. Each name occurs
- * only once, because of two entries git would use the last and getenv the first.
+ * Returns this process's environment, with the variables in `more` replacing those of the same name; a name without a value
+ * removes one. Each name occurs only once, because of two entries git would use the last and getenv the first.
  */
 static const char **make_environment(const char *const *more)
 {
@@ -26,11 +26,12 @@ static const char **make_environment(const char *const *more)
     const char **list = calloc(cli_texts_length(own) + cli_texts_length(more) + 1, sizeof *list);
     size_t n = 0;
     for (size_t i = 0; list && more && more[i]; i++)
-        list[n++] = more[i];
+        if (strchr(more[i], '='))
+            list[n++] = more[i];
     for (size_t i = 0; list && own[i]; i++) {
         bool given = false;
         for (size_t k = 0; more && more[k]; k++)
-            given = given || strncmp(own[i], more[k], strcspn(more[k], "=") + 1) == 0;
+            given = given || (strncmp(own[i], more[k], strcspn(more[k], "=")) == 0 && own[i][strcspn(more[k], "=")] == '=');
         if (!given)
             list[n++] = own[i];
     }

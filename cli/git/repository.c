@@ -13,12 +13,36 @@
 /* Time limit of a git command: a repository may be large and a disk slow, but a trial must not wait forever. */
 static const double seconds = 60;
 
-enum { WORDS_MAX = 64, ENVIRONMENT_MAX = 32, REFS_MAX = 64 << 20 };
+enum { WORDS_MAX = 128, ENVIRONMENT_MAX = 32, REFS_MAX = 64 << 20 };
 
-/* A repository that belongs to another user is refused by git itself. */
+bool repository_above(char top[PATH_MAX], const char *dir, const char *mark)
+{
+    char path[PATH_MAX], *slash = NULL;
+    if (!realpath(dir, top))
+        return false;
+    while (!cli_path_in(path, top, mark) || access(path, F_OK) != 0) {
+        if ((slash = strrchr(top, '/')) == top || !slash)
+            return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+/* A repository that belongs to another user is refused by git itself. The variables that git sets for its hooks name the repository of the
+ * hook, so they count only where dir has no .git. */
 static char *in_users(const char *dir, const char *const *words, size_t max, size_t *length)
 {
-    static const char *const environment[] = {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", NULL};
+    static const char *const all[] = {"GIT_DIR",
+                                      "GIT_WORK_TREE",
+                                      "GIT_INDEX_FILE",
+                                      "GIT_COMMON_DIR",
+                                      "GIT_NAMESPACE",
+                                      "GIT_OPTIONAL_LOCKS=0",
+                                      "GIT_TERMINAL_PROMPT=0",
+                                      "GIT_NO_LAZY_FETCH=1",
+                                      NULL};
+    char top[PATH_MAX];
+    const char *const *environment = all + (repository_above(top, dir, ".git") ? 0 : 5);
     const char *argv[WORDS_MAX] = {
         "git", "-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.logAllRefUpdates=false"};
     size_t n = 9;
@@ -114,15 +138,8 @@ bool repository_find(struct repository *r, const char *dir)
 
 bool repository_is_mute(char top[PATH_MAX], const char *dir)
 {
-    char common[PATH_MAX], path[PATH_MAX], *slash = NULL;
-    if (!realpath(dir, top) || repository_common(common, dir))
-        return false;
-    while (!cli_path_in(path, top, ".git") || access(path, F_OK) != 0) {
-        if ((slash = strrchr(top, '/')) == top || !slash)
-            return false;
-        *slash = '\0';
-    }
-    return true;
+    char common[PATH_MAX];
+    return !repository_common(common, dir) && repository_above(top, dir, ".git");
 }
 
 bool repository_has_no_files(const char *dir)

@@ -32,6 +32,9 @@ struct repository {
  */
 bool repository_find(struct repository *r, const char *dir);
 
+/* Writes the nearest directory above dir, or dir itself, that has a file or directory of that name; returns false if none has. */
+bool repository_above(char top[PATH_MAX], const char *dir, const char *mark);
+
 /* Whether dir is in a repository, whose directory is written to top, for which git does not answer: another user owns it (often so in
  * a container), it is damaged, or git is not installed. */
 bool repository_is_mute(char top[PATH_MAX], const char *dir);
