@@ -64,11 +64,25 @@ static size_t add_plans(const char **words, size_t n, char texts[PLANS][PATHSPEC
     return n;
 }
 
-static char *diff(struct repository *r, const char *from, const char *to, const char *const plans[PLANS], size_t file_max,
-                  size_t *length)
+/* Appends a pathspec that leaves out the store of a trial at words[n]: in a repository that tracks it, its files are in the commits, also of
+ * trials in other work trees. A store at the top is not left out, because a user's files may have the same names. */
+static size_t add_store(const char **words, size_t n, char text[PATHSPEC_MAX], const json_t *git)
 {
-    char big[64], pathspecs[PLANS][PATHSPEC_MAX];
-    const char *words[16] = {"-c",
+    const char *store = cli_json_member(git, "store"), *common = cli_json_member(git, "common"), *slash = strrchr(common, '/');
+    char top[PATH_MAX];
+    snprintf(top, sizeof top, "%.*s", slash ? (int)(slash - common) : 0, common);
+    const char *below = work_tree_below(cli_json_member(git, "top"), store);
+    below = !below && *top ? work_tree_below(top, store) : below;
+    if (below && *below && snprintf(text, PATHSPEC_MAX, ":(top,exclude,literal)%s", below) > 0)
+        words[n++] = text;
+    return n;
+}
+
+static char *diff(struct repository *r, const json_t *from, const json_t *to, size_t file_max, size_t *length)
+{
+    char big[64], pathspecs[PLANS][PATHSPEC_MAX], stores[2][PATHSPEC_MAX];
+    const char *plans[PLANS];
+    const char *words[20] = {"-c",
                              big,
                              "diff",
                              "--no-ext-diff",
@@ -77,12 +91,15 @@ static char *diff(struct repository *r, const char *from, const char *to, const 
                              "--find-renames",
                              "--submodule=short",
                              "--end-of-options",
-                             from,
-                             to,
+                             trial_place_code(from),
+                             trial_place_code(to),
                              "--",
                              ":(top)"};
     snprintf(big, sizeof big, "core.bigFileThreshold=%zu", file_max);
-    add_plans(words, 13, pathspecs, "exclude,literal", plans);
+    find_plans(plans, from, to);
+    size_t n = add_plans(words, 13, pathspecs, "exclude,literal", plans);
+    n = add_store(words, n, stores[0], to);
+    add_store(words, n, stores[1], from);
     return ask_scratch(r, words, length);
 }
 
@@ -140,15 +157,14 @@ bool commit_plan_differs(const json_t *from, const json_t *to)
 
 char *commit_diff(const json_t *from, const json_t *to, size_t file_max, size_t *length)
 {
-    const char *plans[PLANS], *a = trial_place_code(from), *b = trial_place_code(to);
+    const char *a = trial_place_code(from), *b = trial_place_code(to);
     struct repository *r = calloc(1, sizeof *r);
     char *text = NULL;
     *length = 0;
-    find_plans(plans, from, to);
     if (*a && *b && strcmp(a, b) == 0)
         text = strdup("");
     else if (find_of_both(r, from, to))
-        text = diff(r, a, b, plans, file_max, length);
+        text = diff(r, from, to, file_max, length);
     free(r);
     return text;
 }

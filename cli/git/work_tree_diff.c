@@ -136,13 +136,17 @@ static const char *const own[] = {
     "lineage_",      "telemetry/",           "snapshots/",  "logs/",        "provenance/", "checkpoints/", "outbox/",
     "remarks.jsonl", "insights.jsonl",       "server.json", "KNOWLEDGE.md", NULL};
 
-/* The store's path relative to the top of the repository: "" if it is the top, NULL if it is elsewhere. */
+const char *work_tree_below(const char *top, const char *store)
+{
+    size_t n = strlen(top);
+    if (strncmp(store, top, n) != 0 || (store[n] && store[n] != '/'))
+        return NULL;
+    return store + n + (store[n] == '/');
+}
+
 static const char *store_below_top(const struct recording *r)
 {
-    size_t n = strlen(r->repository->top);
-    if (strncmp(r->store, r->repository->top, n) != 0 || (r->store[n] && r->store[n] != '/'))
-        return NULL;
-    return r->store + n + (r->store[n] == '/');
+    return work_tree_below(r->repository->top, r->store);
 }
 
 static bool is_of_store(const struct recording *r, const char *name)
@@ -227,6 +231,11 @@ bool work_tree_exclude_store(const char *dir)
                              *const file[] = {"rev-parse", "--path-format=absolute", "--git-path", "info/exclude", NULL},
                              *const check[] = {"check-ignore", "--no-index", "results.tsv", NULL};
     struct repository *r = calloc(1, sizeof *r);
+    if (repository_above(path, dir, ".hg") && realpath(dir, ignored))
+        cli_tell("Mercurial has no ignore file for one directory: add the line `^%s%s` to %s/.hgignore, or commits take the rows "
+                 "of this store and updates take them back",
+                 strcmp(path, ignored) == 0 ? "" : ignored + strlen(path) + 1, strcmp(path, ignored) == 0 ? "results\\.tsv" : "/",
+                 path);
     bool done = !r || !repository_find(r, dir) || !r->has_files || repository_ask(ignored, sizeof ignored, dir, check);
     if (!done && repository_ask(path, sizeof path, dir, file)) {
         if (!repository_ask(prefix, sizeof prefix, dir, where))

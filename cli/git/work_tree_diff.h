@@ -28,6 +28,9 @@ json_t *work_tree_diff_write(const char *dir, const char *work, const char *stor
  * to info/exclude, unless git ignores them already. Returns false if that file cannot be written. */
 bool work_tree_exclude_store(const char *dir);
 
+/* The store's path relative to the top of the repository: "" if it is the top, NULL if it is elsewhere. */
+const char *work_tree_below(const char *top, const char *store);
+
 /*
  * Checks out the code that `git` (the object returned above) names into the empty directory `to`: the commit "code" or, if
  * it is gone, "commit" with the changes recorded in the directory `provenance`. Returns false after printing the error.
