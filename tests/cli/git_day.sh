@@ -94,6 +94,12 @@ known() # the setting of a discarded trial that no option states
     "$LINEAGE" tried -C "$store" --param LR=0.7 --format tsv 2>/dev/null | sed 1d | cut -f 1 | tr '\n' ' '
 }
 
+stat() # what a trial changed in its code, without the files of a store that git tracks
+{
+    "$LINEAGE" diff --stat -C "$store" 000 002 2>/dev/null | tail -n 1
+    "$LINEAGE" diff -C "$store" 002 2>/dev/null | grep -c '^diff'
+}
+
 situations=0
 # Fields: place; question; what it answers; the git command, which runs in the repository.
 while IFS='|' read -r place question wanted command; do
@@ -177,6 +183,18 @@ inside|void|000 001 002|git clone -q . ../../other; cp -r runs ../../other; (cd 
 outside|void|000 001 002|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
 outside|code|2 1|git init -q ../../other/p; (cd ../../other/p; git commit -q --allow-empty -m o); cp -r ../S ../../other/S; store=../../other/S
 outside|code|2 1|git clone -q --mirror . ../../other; git -C ../../other fetch -q "$PWD" 'refs/lineage/*:refs/lineage/*'; git clone -q ../../other ../../other/c; cd ../../other/c; git fetch -q .. 'refs/lineage/*:refs/lineage/*'; rm -rf ../../w/p; store=../../w/S
+tracked|stat|0 settings and 1 file changed, 1 line added, 1 removed, against 000 1|git add -A; git commit -qm all
+tracked|stat|0 settings and 1 file changed, 1 line added, 1 removed, against 000 1|cd ..; mv p q; cd q
+outside|again|0 1.0|git init -q ../other; GIT_DIR=$PWD/../other/.git; export GIT_DIR
+outside|refs|3|git init -q ../other; GIT_DIR=$PWD/../other/.git GIT_INDEX_FILE=$PWD/../other/.git/index; export GIT_DIR GIT_INDEX_FILE
+outside|next|003: 000 001 002 003|mv .git ../dot; GIT_DIR=$PWD/../dot GIT_WORK_TREE=$PWD; export GIT_DIR GIT_WORK_TREE
+inside|void|000 002|git bisect start HEAD HEAD~2
+outside|again|0 1.0|git rebase -q -i --autosquash HEAD~2; git worktree add -q ../wt; git worktree move ../wt ../wt2; cd ../wt2
+outside|code|2 1|git clone -q --depth 1 "file://$PWD" ../other; cd ../other; trial ../S
+inside|refs|3|mkdir h; printf '#!/bin/sh\nexit 1\n' >h/reference-transaction; chmod +x h/*; git config core.hooksPath "$PWD/h"
+inside|next|005: 000 001 002 003 005|git clone -q --mirror . ../r; git clone -q ../r ../c; (cd ../c; git fetch -q origin 'refs/lineage/*:refs/lineage/*'; "$LINEAGE" init runs --direction lower; trial runs; trial runs; git push -q origin 'refs/lineage/*:refs/lineage/*'); trial runs; git fetch -q ../r 'refs/lineage/*:refs/lineage/*'
+outside|stat|0 settings and 1 file changed, 1 line added, 1 removed, against 000 1|git config core.autocrlf true; echo '* text=auto eol=crlf' >.gitattributes
+inside|again|0 1.0|tar cf ../t.tar .; mkdir ../t; cd ../t; tar xf ../t.tar; ln -s t ../l; cd ../l
 inside|known|003|git reset -q --hard HEAD~2
 outside|known|003|git checkout -q -b old HEAD~1
 END
@@ -365,6 +383,19 @@ printf '{"status": "crash", "exp_id": "%s"}\n' a 000 >several.json
 must_fail 2 'the id 000 has the code of another trial' append -C runs --json several.json
 must_equal 2 "$(wc -l <runs/results.tsv)" 'a header and 001'
 
+# ---- the .gitignore of a user stays, and secrets are left out however many changed ----
+cd ..
+git init -q many && cd many || exit 3
+printf '*.pyc' >.gitignore
+cp ../w/p/t.sh . && echo 1 >v
+for n in $(seq 32); do echo a >.env.$n; done
+git add -Af && git commit -qm one
+run init . --direction lower --tracked
+must_equal '*.pyc lineage.db*' "$(sed -n '1p; /db/p' .gitignore | tr '\n' ' ' | sed 's/ $//')"
+for n in $(seq 32); do echo hidden >.env.$n; done
+trial . >/dev/null
+must_equal '0 0' "$(cat provenance/000/*.* | grep -c hidden) $(git show refs/lineage/000 | grep -c hidden)" 'secrets'
+
 # ---- two branches of a store that git tracks, merged with a conflict ----
 cd ..
 git init -q merged && cd merged || exit 3
@@ -381,6 +412,11 @@ for door in best query render rebuild 'append --status crash'; do
     "$LINEAGE" -C runs $door >out 2>err
     must_have err 'results.tsv:3: a conflict of a merge is not resolved'
 done
+cp -r . ../conflict # where a row is added before the conflict is resolved: git's lines are not rows that restore could put back
+(cd ../conflict && "$LINEAGE" append -C runs --status crash >/dev/null 2>&1 && git checkout -q -f other && "$LINEAGE" restore -C runs) >out 2>&1
+must_lack out '<<<<<<<'
+must_equal '' "$(grep -E '^(<<<<<<<|=======|>>>>>>>)' ../conflict/runs/results.tsv)" 'lines of git'
+must_have out '3 rows put back'
 sed -i '/^<<<<<<< /d; /^=======$/d; /^>>>>>>> /d' runs/results.tsv
 "$LINEAGE" -C runs best >out 2>err
 must_lack err conflict
@@ -532,6 +568,36 @@ git init -q . && mkdir .git/here
 (cd .git/here && "$LINEAGE" run -C ../../a -q -m loss -- sh -c 'echo METRIC loss=1') >out 2>err
 must_have err 'in the files of git itself'
 cd ..
+
+# ---- a store of several users: the owner opens provenance/ to the group once ----
+mkdir group && cd group || exit 3
+git init -q . && echo 'echo METRIC loss=1' >t.sh && git add . && git commit -qm one
+must_run init ../group-store --direction lower
+trial ../group-store >/dev/null
+must_equal '700 600' "$(cd ../group-store/provenance/000 && command stat -c %a . run.json | tr '\n' ' ' | sed 's/ $//')" 'private'
+chmod 0 ../group-store/provenance
+# Root reads everything unless it gives up the right to.
+may_not=
+[ "$(id -u)" != 0 ] || may_not='setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search'
+for door in 'rerun 000' refs 'rescore 000 -m loss' 'diff 000 000'; do
+    # shellcheck disable=SC2086
+    $may_not "$LINEAGE" -C ../group-store $door >out 2>err
+    must_equal 1 "$(($? > 0))" "$door"
+    must_have err 'the owner of ../group-store/provenance opens it to the group: chmod -R g+rwX ../group-store/provenance'
+done
+chmod 700 ../group-store/provenance && chmod -R g+rwX ../group-store/provenance
+echo x >new
+id=$(trial ../group-store)
+must_equal '770 660 770 660' "$(cd "../group-store/provenance/$id" && command stat -c %a . run.json untracked untracked/new | tr '\n' ' ' | sed 's/ $//')" 'open to the group'
+cd ..
+
+# ---- Jujutsu reads .gitignore; Mercurial has no such file, which init reports ----
+mkdir -p jj/.jj hg/.hg/x
+must_run init jj/runs --direction lower
+must_have jj/runs/.gitignore '*'
+run init hg/runs/a --direction lower
+must_exit 0
+must_have err 'add the line `^runs/a/` to'
 
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home

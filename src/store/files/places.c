@@ -48,16 +48,21 @@ enum lineage_status store_dir_open(int *fd, const char *dir, struct lineage_erro
                             "cannot open the store %s", dir);
 }
 
+/* Jujutsu (.jj) reads .gitignore, too. Mercurial does not, but its purge takes a store away as git's clean does. */
 bool store_dir_in_repository(int dir_fd)
 {
+    static const char *const marks[] = {".git", ".jj", ".hg"};
     struct stat at, above;
     SCOPED_BUF path = {0};
     bool found = false, more = fs_stat(dir_fd, ".", 0, &at) == 0;
     buf_puts(&path, "./");
     while (more && !found && !path.failed) {
-        buf_puts(&path, ".git");
-        found = fs_stat(dir_fd, path.data, 0, &above) == 0;
-        buf_truncate(&path, path.length - 4);
+        for (size_t i = 0; !found && i < sizeof marks / sizeof *marks; i++) {
+            const size_t length = path.length;
+            buf_puts(&path, marks[i]);
+            found = !path.failed && fs_stat(dir_fd, path.data, 0, &above) == 0;
+            buf_truncate(&path, length);
+        }
         buf_puts(&path, "../");
         more = fs_stat(dir_fd, path.data, 0, &above) == 0 && (above.st_ino != at.st_ino || above.st_dev != at.st_dev);
         at = above;

@@ -75,7 +75,7 @@ bool place_is_torn(const char *name);
 enum lineage_status store_dir_make(const char *dir, struct lineage_error *err);
 enum lineage_status store_dir_open(int *fd, const char *dir, struct lineage_error *err);
 
-/* Whether a directory above it, or it itself, is the top of a git repository. */
+/* Whether a directory above it, or it itself, is the top of a repository of git, Jujutsu or Mercurial. */
 bool store_dir_in_repository(int dir_fd);
 
 /* A reset, a stash or a checkout must not take rows back, so the repository around a new store ignores it. A directory that holds
