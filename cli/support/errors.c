@@ -27,7 +27,7 @@ void cli_say_store(const char *dir)
 /* Whether the rest of a quoted command, which begins behind the command's name, wants the option. */
 static bool wants_store(const char *name, const char *rest, char quote)
 {
-    static const char *const without[] = {"init", "trust", "help", "core", "agent", NULL};
+    static const char *const without[] = {"init", "trust", "help", "core", "preflight", NULL};
     const char *option = strstr(rest, " -C "), *help = strstr(rest, "--help"), *end = strchr(rest, quote);
     bool wants = rest > name && end && !(option && option < end) && !(help && help < end);
     for (size_t i = 0; without[i]; i++)

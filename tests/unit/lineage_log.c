@@ -367,6 +367,7 @@ static void a_lock_is_waited_for(void **state)
     fs_set_fault(fail_nth, &failing);
     assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_ELOCKED);
     assert_non_null(strstr(err.text, "cannot lock"));
+    assert_non_null(strstr(err.text, "flock: mount it so"));
     fs_set_fault(NULL, NULL);
     append(p, "a\n");
     assert_holds(p->dir, "results.tsv", "h\na\n");
