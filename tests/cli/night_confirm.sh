@@ -58,7 +58,7 @@ goes night single.json -C cut -q --runs 3
 must_run best -C cut --format json
 must_equal '9 discard' "$(json params.gain) $(json status)" "the best of a night that confirmed nothing"
 must_run best -C cut
-must_have out 'not known to be better: the noise is unknown; `lineage rerun 002 --seeds 3` finds out'
+must_have out 'not known to be better: the noise is unknown; `lineage rerun -C cut 002 --seeds 3` finds out'
 must_run render -C cut
 must_have out 'Current best: **exp_002**'
 must_have out 'better, but not confirmed by another run'
