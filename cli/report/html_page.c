@@ -63,19 +63,26 @@ static void tile(FILE *out, const char *name, const char *format, ...)
     fputs("</dd></div>", out);
 }
 
+static uint64_t count_failed(const struct lineage_report *sum)
+{
+    uint64_t n = 0;
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        n += strcmp(outcome_class((enum lineage_label)label), "fail") == 0 ? sum->labels[label] : 0;
+    return n;
+}
+
 static void print_tiles(const struct picture *p)
 {
     const struct model *model = p->model;
     const struct lineage_report *sum = model->summary;
-    size_t failed = 0;
     char text[PICTURE_NUMBER];
-    for (size_t i = 0; i < model->n; i++)
-        failed += strcmp(outcome_class(model->trials[i].label), "fail") == 0;
     fputs("<dl class=\"tiles\">", p->out);
-    tile(p->out, "trials", "%zu", model->n);
+    tile(p->out, "trials", "%" PRIu64, sum->trials);
     tile(p->out, "kept", "%" PRIu64, sum->labels[LINEAGE_KEEP]);
     tile(p->out, "discarded", "%" PRIu64, sum->labels[LINEAGE_DISCARD]);
-    tile(p->out, "failed", "%zu", failed);
+    tile(p->out, "failed", "%" PRIu64, count_failed(sum));
+    if (sum->voids)
+        tile(p->out, "void", "%" PRIu64, sum->voids);
     if (model->best != MODEL_NONE)
         tile(p->out, "best", "%s", score_text(text, &model->trials[model->best]));
     if (model->needed > 0)
@@ -243,16 +250,14 @@ static void print_overview(FILE *out, const struct model *models, size_t n)
           out);
     for (size_t i = 0; i < n; i++) {
         const struct model *m = &models[i];
-        size_t failed = 0;
-        for (size_t j = 0; j < m->n; j++)
-            failed += strcmp(outcome_class(m->trials[j].label), "fail") == 0;
         const struct model_trial *best = m->best != MODEL_NONE ? &m->trials[m->best] : NULL;
         html_print(out,
-                   "<tr><td><a href=\"#s%zu\">%.60s</a></td><td>%.40s, %s</td><td class=\"n\">%zu</td><td class=\"n\">%" PRIu64
-                   "</td><td class=\"n\">%zu</td><td class=\"n\">%s</td><td>%.40s %.40s</td><td>%.20s</td></tr>\n",
-                   i, m->name, m->metric, m->direction == LINEAGE_HIGHER ? "higher" : "lower", m->n,
-                   m->summary->labels[LINEAGE_KEEP], failed, best ? score_text(text, best) : "–", best ? best->id : "",
-                   best ? best->specialist : "", m->n ? m->trials[m->n - 1].timestamp : "");
+                   "<tr><td><a href=\"#s%zu\">%.60s</a></td><td>%.40s, %s</td><td class=\"n\">%" PRIu64
+                   "</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%" PRIu64
+                   "</td><td class=\"n\">%s</td><td>%.40s %.40s</td><td>%.20s</td></tr>\n",
+                   i, m->name, m->metric, m->direction == LINEAGE_HIGHER ? "higher" : "lower", m->summary->trials,
+                   m->summary->labels[LINEAGE_KEEP], count_failed(m->summary), best ? score_text(text, best) : "–",
+                   best ? best->id : "", best ? best->specialist : "", m->n ? m->trials[m->n - 1].timestamp : "");
     }
     fputs("</tbody></table></div></div>\n", out);
 }

@@ -233,7 +233,7 @@ static void print_names(FILE *out, const struct model *model, const struct name_
 {
     json_print(out, "{\"metric\":%.60s,\"dir\":%.300s,\"n\":%zu,\"higher\":%s,\"labels\":[", model->metric, model->dir, model->n,
                model->direction == LINEAGE_HIGHER ? "true" : "false");
-    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+    for (int label = 0; label < MODEL_LABELS; label++)
         fprintf(out, "%s[\"%s\",\"%s\"]", label ? "," : "", outcome_class((enum lineage_label)label),
                 label_words((enum lineage_label)label));
     fputs("],\"verdicts\":[", out);

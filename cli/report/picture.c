@@ -21,18 +21,18 @@ const char *outcome_class(enum lineage_label label)
     case LINEAGE_SIZE_BLOCKED:
     case LINEAGE_PREFLIGHT_CRASH:
     case LINEAGE_HARNESS_ABORT:
-    case LINEAGE_DISQUALIFIED:
-    case LINEAGE_N_LABELS: break;
+    case LINEAGE_DISQUALIFIED: break;
+    case LINEAGE_N_LABELS: return "void";
     }
     return "fail";
 }
 
 const char *label_words(enum lineage_label label)
 {
-    static const char *const words[LINEAGE_N_LABELS] = {"kept",         "discarded",    "crash",           "eval budget",
-                                                        "train budget", "size blocked", "preflight crash", "harness abort",
-                                                        "disqualified", "baseline"};
-    return label < LINEAGE_N_LABELS ? words[label] : "";
+    static const char *const words[MODEL_LABELS] = {
+        "kept",          "discarded",    "crash",    "eval budget", "train budget", "size blocked", "preflight crash",
+        "harness abort", "disqualified", "baseline", "void"};
+    return words[label];
 }
 
 /* Rounds to significant digits instead of decimals, because scores of a store may be 0.0003 or 12000. */

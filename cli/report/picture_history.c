@@ -16,7 +16,7 @@ struct plot {
     int left, right;
     double foot; /* bottom of the scores */
     bool measured; /* at least one trial has a score, so there is a scale */
-    int strip[LINEAGE_N_LABELS]; /* row below the scores; -1: no trial has the label */
+    int strip[MODEL_LABELS]; /* row below the scores; -1: no trial has the label */
     int strips;
 };
 
@@ -30,14 +30,14 @@ static double x_of(const struct plot *plot, size_t i)
 static void count_strips(struct plot *plot)
 {
     const struct model *model = plot->p->model;
-    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+    for (int label = 0; label < MODEL_LABELS; label++)
         plot->strip[label] = -1;
     /* A measured trial is drawn at its score; all others, including discarded trials without a score, are drawn in rows
      * below. */
     for (size_t i = plot->first; i < plot->first + plot->n; i++)
         if (!model->trials[i].measured)
             plot->strip[model->trials[i].label] = 0;
-    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+    for (int label = 0; label < MODEL_LABELS; label++)
         if (plot->strip[label] == 0)
             plot->strip[label] = plot->strips++;
 }
@@ -156,7 +156,7 @@ static void all_marks(const struct plot *plot, size_t total)
 
 static void strips(const struct plot *plot)
 {
-    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+    for (int label = 0; label < MODEL_LABELS; label++)
         if (plot->strip[label] >= 0) {
             double y = strip_y(plot, (enum lineage_label)label);
             picture_line(plot->p, plot->left, y, plot->right, y, "strip");
@@ -226,9 +226,11 @@ static void draw(const struct picture *p, const char *name, const char *title, s
                         .right = picture_width(p) - 16};
     const struct model *model = p->model;
     char best[PICTURE_NUMBER] = "none";
-    size_t failed = 0;
-    for (size_t i = first; i < model->n; i++)
-        failed += !model->trials[i].measured;
+    size_t failed = 0, voids = 0;
+    for (size_t i = first; i < model->n; i++) {
+        voids += model->trials[i].is_void;
+        failed += !model->trials[i].measured && !model->trials[i].is_void;
+    }
     bool measured = plot.measured = find_scale(&plot, height);
     if (!measured)
         plot.foot = TOP - 12;
@@ -236,8 +238,8 @@ static void draw(const struct picture *p, const char *name, const char *title, s
     if (model->best != MODEL_NONE)
         score_text(best, &model->trials[model->best]);
     double end = plot.foot + (plot.strips ? 34 + plot.strips * STRIP : 18);
-    picture_begin(p, name, picture_width(p), end + 16, title, "%zu trials, %zu without a score; the best score is %s.", plot.n,
-                  failed, best);
+    picture_begin(p, name, picture_width(p), end + 16, title, "%zu trials, %zu without a score; the best score is %s.",
+                  plot.n - voids, failed, best);
     if (measured) {
         noise_band(&plot);
         picture_y_axis(p, &plot.y, plot.left, plot.right, model->metric);
@@ -271,7 +273,7 @@ void picture_morning(const struct picture *p)
 }
 
 struct night {
-    size_t n, kept, discarded, baseline, failed, labels[LINEAGE_N_LABELS];
+    size_t n, kept, discarded, baseline, failed, labels[MODEL_LABELS];
     size_t nearest; /* the discarded trial that came closest to being kept */
 };
 
@@ -289,6 +291,7 @@ static struct night count_night(const struct model *model)
             (night.nearest == MODEL_NONE || model_gain(model, trial->score.value, model->trials[night.nearest].score.value) > 0))
             night.nearest = i;
     }
+    night.n -= night.labels[MODEL_VOID];
     night.failed = night.n - night.kept - night.discarded - night.baseline;
     return night;
 }
@@ -375,7 +378,7 @@ static void failures_clause(const struct picture *p, const struct night *night)
 {
     bool any = false;
     fprintf(p->out, "; %zu gave no result (", night->failed);
-    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+    for (int label = 0; label < MODEL_LABELS; label++)
         if (night->labels[label] && strcmp(outcome_class((enum lineage_label)label), "fail") == 0) {
             fprintf(p->out, "%s%zu %s", any ? ", " : "", night->labels[label], label_words((enum lineage_label)label));
             any = true;

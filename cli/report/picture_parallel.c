@@ -75,8 +75,8 @@ static void draw_lines(const struct parallel *c, const char *kind)
 {
     struct marks marks;
     char class[32];
-    bool drawn[LINEAGE_N_LABELS];
-    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+    bool drawn[MODEL_LABELS];
+    for (int label = 0; label < MODEL_LABELS; label++)
         drawn[label] = strcmp(outcome_class((enum lineage_label)label), kind) == 0;
     snprintf(class, sizeof class, "thread %s", kind);
     if (marks_begin(&marks, c->p, class, c->p->model->n))

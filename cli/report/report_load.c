@@ -8,6 +8,7 @@
 
 #include <lineage/text.h>
 #include <lineage/time.h>
+#include <lineage/voids.h>
 
 #include "cli.h"
 #include "report/report_axes.h"
@@ -119,10 +120,17 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     return out->params && out->metrics && out->turns && out->odd;
 }
 
+/* A row that makes its parent void, or takes that back, is not a trial, and has no children. */
 static bool take_node(void *context, const struct lineage_tree_node *node)
 {
     struct walk *walk = context;
     struct model *model = walk->model;
+    bool back;
+    if (lineage_is_void_row(node->trial, &back)) {
+        if (node->depth)
+            model->trials[walk->above[node->depth - 1]].is_void = !back;
+        return true;
+    }
     /* Trials may have been appended before the walk. A node is at most one deeper than the one before it. */
     walk->failed = !CLI_ROOM(model->trials, model->n, walk->room) || !CLI_ROOM(walk->seq, model->n, walk->seq_room) ||
                    !CLI_ROOM(walk->above, node->depth, walk->above_room);
@@ -187,6 +195,9 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
         return cli_no_memory_error(err);
     }
     enum lineage_status status = lineage_tree_walk(model->store, take_node, &walk, err);
+    for (size_t i = 0; i < model->n; i++)
+        if (model->trials[i].is_void)
+            model->trials[i].label = (enum lineage_label)MODEL_VOID;
     if (status == LINEAGE_OK && (walk.failed || !into_file_order(model, walk.seq)))
         status = cli_no_memory_error(err);
     free(walk.above);
@@ -275,7 +286,7 @@ static bool list_next(void *context, struct lineage_trial *out)
         return false;
     const struct model_trial *trial = &listing->model->trials[listing->at++];
     *out = (struct lineage_trial){.specialist = trial->specialist,
-                                  .status = trial->label,
+                                  .status = trial->is_void ? LINEAGE_HARNESS_ABORT : trial->label,
                                   .score = trial->score,
                                   .params = trial->params,
                                   .n_params = trial->n_params};

@@ -17,7 +17,9 @@ enum {
     MODEL_AXES = 12, /* most parameters that pictures show */
     MODEL_COLUMNS = 64, /* most parameters that the table shows */
     MODEL_COLUMNS_LARGE = 24, /* likewise, in a store with more than MODEL_LARGE trials */
-    MODEL_LARGE = 20000
+    MODEL_LARGE = 20000,
+    MODEL_VOID = LINEAGE_N_LABELS, /* label of a void trial, which does not count */
+    MODEL_LABELS
 };
 
 /* Texts are the cells as written; they must pass through html_escape.h before they are printed. */
@@ -34,6 +36,7 @@ struct model_trial {
     size_t parent;                /* index; MODEL_NONE for a root */
     bool parent_missing;
     bool on_chain; /* of the best trial: this is the trial or one of its kept ancestors */
+    bool is_void;  /* and its label is MODEL_VOID */
     bool measured; /* status keep, discard or baseline, with a score */
     bool dated;
     int64_t time; /* seconds since 1970, if the row has a date */

@@ -222,7 +222,9 @@ struct lineage_report {
                       those that it changed for one */
 
     /* Sizes. */
-    uint64_t rows;
+    uint64_t rows; /* of the log */
+    uint64_t trials; /* rows that count: neither void trials nor the rows that say so (lineage/voids.h) */
+    uint64_t voids; /* void trials */
     uint64_t labels[LINEAGE_N_LABELS]; /* trials with each label */
     uint64_t findings; /* records that could not be read in full (lineage/verify.h) */
 

@@ -78,6 +78,12 @@ must_run sweep alpha -C s --format json
 must_equal 1 "$(json 'cells.2.trials')" 'the void trial is not counted'
 must_run render -C s
 must_lack out 'too good'
+must_have out ' 4 trials and 1 void.'
+must_run report -C s --output s.html
+must_have s.html '<dt>trials</dt><dd>4</dd>'
+must_have s.html '<dt>failed</dt><dd>1</dd></div><div><dt>void</dt><dd>1</dd>'
+must_have s.html '<span class="tag void">void</span>'
+must_lack s.html '<td class="h">the evaluator was broken</td>'
 must_run show 002 -C s --format json
 must_equal 'harness_abort keep 9.0 005 the evaluator was broken' \
     "$(json status) $(json void.status) $(json void.score) $(json void.by) $(json void.reason)"

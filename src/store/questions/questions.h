@@ -239,6 +239,9 @@ struct mirror_label_count {
 enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n, struct arena *arena,
                                         struct lineage_error *err);
 
+/* Counts the void trials, and the rows that make a trial void or take that back. */
+enum lineage_status mirror_count_voids(struct mirror *mirror, uint64_t *voids, uint64_t *void_rows, struct lineage_error *err);
+
 /* Counts the records that could not be read in full. */
 enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err);
 

@@ -143,6 +143,16 @@ static const char *text_of(sqlite3_stmt *stmt, int at, struct arena *arena)
     return arena_text(arena, text, strlen(text));
 }
 
+enum lineage_status mirror_count_voids(struct mirror *mirror, uint64_t *voids, uint64_t *void_rows, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_row(mirror, &stmt, err, "SELECT (SELECT count(*) FROM voided), (SELECT count(*) FROM " VOID_ROWS ")", "");
+    *voids = status == LINEAGE_OK ? (uint64_t)sqlite3_column_int64(stmt, 0) : 0;
+    *void_rows = status == LINEAGE_OK ? (uint64_t)sqlite3_column_int64(stmt, 1) : 0;
+    return mirror_end_rows(stmt, status);
+}
+
 enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err)
 {
     int64_t count = 0;

@@ -164,7 +164,9 @@ static void add_title(struct buf *out, const struct native *n)
         buf_puts(out, "No trial ranks yet");
         add_why_none(out, report);
     }
-    buf_printf(out, " %llu trial%s", (unsigned long long)report->rows, report->rows == 1 ? "" : "s");
+    buf_printf(out, " %llu trial%s", (unsigned long long)report->trials, report->trials == 1 ? "" : "s");
+    if (report->voids)
+        buf_printf(out, " and %llu void", (unsigned long long)report->voids);
     if (report->median_seconds.present) {
         add_shape(out, "; half of those measured took more than %A s", report->median_seconds.value);
     }
@@ -182,7 +184,7 @@ static void add_title(struct buf *out, const struct native *n)
         /* The numbers further down may lack these records, so this is stated first. */
         buf_printf(out, "%llu records of results.tsv could not be read in full: see `lineage verify`.\n",
                    (unsigned long long)report->findings);
-    if (report->rows == 1)
+    if (report->trials == 1)
         buf_puts(out, "Next: `lineage tried --param NAME=VALUE` asks whether a setting was tried,\n"
                       "`lineage run --parent best -p NAME=VALUE -- COMMAND` tries one and keeps what is better,\n"
                       "`lineage night SWEEP.json` tries many (`lineage help nights`).\n");
