@@ -81,8 +81,9 @@ static int report_aborted(struct lineage_store *store, const struct tried_option
         return cli_error(CLI_NO, "%s", err.text);
     }
     if (n)
-        fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,
-                n > 1 ? "s" : "");
+        fprintf(stderr,
+                "lineage: %zu trial%s with this setting %s void or ended in harness_abort, which does not count as tried\n", n,
+                n > 1 ? "s" : "", n > 1 ? "are" : "is");
     return n ? CLI_NO : CLI_GO_ON;
 }
 

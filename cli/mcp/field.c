@@ -77,7 +77,7 @@ static bool contains(char **names, const char *name)
 
 /* Whether a trial changed a setting of that name in words. If not, *near is a similar setting or NULL, valid until the next
  * question. */
-static bool is_setting(struct mcp_call *call, const char *name, const char **near)
+static bool is_name(struct mcp_call *call, const char *name, bool *setting, const char **near)
 {
     const struct lineage_condition any = {.name = name};
     const struct lineage_query query = {.conditions = &any, .n_conditions = 1, .limit = 1};
@@ -88,7 +88,14 @@ static bool is_setting(struct mcp_call *call, const char *name, const char **nea
     const struct lineage_settings *settings = lineage_store_settings(call->server->store);
     if (!found && settings && settings->n)
         *near = settings->names[0].nearest;
-    return found && settings;
+    *setting = found && settings;
+    return found;
+}
+
+static bool is_setting(struct mcp_call *call, const char *name, const char **near)
+{
+    bool setting;
+    return is_name(call, name, &setting, near) && setting;
 }
 
 /* Lists as many names as fit, because a model that guessed a name needs the list of names. */
@@ -120,15 +127,18 @@ bool mcp_check_param(struct mcp_call *call, const char *name)
 
 bool mcp_knows_param(json_t **near, struct mcp_call *call, const char *name)
 {
+    const char *found, *setting;
+    bool is_setting;
+    *near = NULL;
+    if (is_name(call, name, &is_setting, &setting))
+        return true;
+    const char *score = lineage_store_score_name(call->server->store);
     char **params = mcp_param_names(call->server, MAX_NAMES);
-    const char *spelling = NULL, *setting = NULL;
-    bool known = !params || lineage_column_find(name) >= 0 || contains(params, lineage_param_canonical(name)) ||
-                 is_setting(call, name, &setting);
-    if (!known)
-        spelling = cli_nearest(name, (const char *const *)params);
-    *near = known ? NULL : spelling ? mcp_cell(spelling, 80) : setting ? mcp_cell(setting, 80) : json_null();
+    found = score && strcmp(score, name) == 0 ? "score" : params ? cli_nearest(name, (const char *const *)params) : NULL;
+    found = found ? found : setting;
+    *near = found ? mcp_cell(found, 80) : json_null();
     mcp_names_free(params);
-    return known;
+    return false;
 }
 
 /* A field that is not a column may be a parameter or an extra column. The two lists of names are loaded at most once

@@ -3,6 +3,8 @@
  * share the page with its fields and its cursor, and differ in what they select.
  */
 
+#include <float.h>
+
 #include <lineage/remarks.h>
 #include <lineage/voids.h>
 
@@ -180,6 +182,11 @@ static json_t *call_tried(struct mcp_call *call)
     if (tried)
         return result;
     json_t *nearest = json_object();
+    struct lineage_error err;
+    size_t aborted = 0;
+    query.labels = 1u << LINEAGE_HARNESS_ABORT;
+    if (lineage_query_count(&aborted, call->server->store, &query, &err) == LINEAGE_OK && aborted)
+        json_object_set_new(result, "void_or_aborted", json_integer((json_int_t)aborted));
     json_object_foreach(json_object_get(call->arguments, "params"), name, value)
         add_nearest(nearest, call, name, value);
     json_object_set_new(result, "nearest", nearest);
@@ -424,11 +431,19 @@ static json_t *as_cells(json_t *list)
     return list;
 }
 
-/* The settings without a score, of all rows: what a bounded reading leaves out may have a score. */
+/* The settings without a score, of all rows: what a bounded reading leaves out may have a score. Where every row has a
+ * score, the rows are not read again. */
 static json_t *without_score(struct lineage_store *store)
 {
+    const unsigned measured = 1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE | 1u << LINEAGE_DISCARD;
+    const struct lineage_condition finite = {.name = "score", .range = {{true, -DBL_MAX}, {true, DBL_MAX}}};
+    const struct lineage_query any = {0}, scored = {.labels = measured, .conditions = &finite, .n_conditions = 1};
     struct lineage_evidence all;
     struct lineage_error err;
+    size_t n, n_scored;
+    if (lineage_query_count(&n, store, &any, &err) == LINEAGE_OK &&
+        lineage_query_count(&n_scored, store, &scored, &err) == LINEAGE_OK && n == n_scored)
+        return NULL;
     if (lineage_evidence_load(&all, store, NULL, &err) != LINEAGE_OK)
         return NULL;
     json_t *list = as_cells(cli_failed_settings_json(&all, store, 10));

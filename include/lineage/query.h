@@ -186,7 +186,8 @@ LINEAGE_API double lineage_slack(double tolerance, double wanted);
 
 /* Answers whether a similar setting has been tried: opens a cursor over the trials whose parameters all lie within
  * tolerance of the wanted values, |value - wanted| <= lineage_slack(tolerance, wanted), or equal the wanted texts.
- * harness_abort trials are left out, because their setting counts as untried. If no trial has them, those that have all of
+ * harness_abort and void trials are left out, because their setting counts as untried. A name that no trial has finds nothing;
+ * lineage_query_count with a condition of that name refuses it. If no trial has them, those that have all of
  * them in one later environment ("env1.alpha") are found. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
                                                                 const struct lineage_param *wanted, size_t n_wanted,

@@ -222,7 +222,7 @@ new_store aborts
 run tried -C aborts --alpha 0.3
 must_exit 1
 must_equal '' "$(cat out)"
-must_have err "1 trial with this setting ended in harness_abort"
+must_have err "1 trial with this setting is void or ended in harness_abort"
 run tried -C aborts --alpha 0.3 --gamma 2
 must_exit 1
 must_lack err harness_abort

@@ -74,7 +74,7 @@ found '002 003' tried --param random_page_cost=1.15 --tolerance 0.1
 found '002 003' tried --param random_page_cost=1.1 --param work_mem=64
 run tried --param random_page_cost=2.5
 must_exit 1
-must_have err 'ended in harness_abort'
+must_have err 'is void or ended in harness_abort'
 run tried --param work_mem=65
 must_exit 1
 run tried --param random_page_cots=1.1

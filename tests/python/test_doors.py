@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import warnings
 
@@ -60,7 +61,7 @@ def generate(path, rng, kind):
             row["notes"] = f"replicate of {rng.choice(ids)}"
         ids.append(row["exp_id"])
         rows.append(row)
-    with Store(path, create=True, direction="higher") as store:
+    with Store(path, create=True, direction="higher", score_name="val_loss") as store:
         for row in rows:
             store.append(**row)
     if kind == "imported":
@@ -76,6 +77,8 @@ def generate(path, rng, kind):
             out.write("\n".join(text))
         path += "-imported"
         subprocess.run([LINEAGE, "init", path, "--from", other, "--direction", "higher"], check=True, capture_output=True)
+        settings = json.load(open(os.path.join(path, "lineage.json"), encoding="utf-8"))
+        json.dump({**settings, "score": "val_loss"}, open(os.path.join(path, "lineage.json"), "w", encoding="utf-8"))
     with Store(path) as store:
         for exp_id in ids:
             if rng.random() < 0.15:
@@ -143,7 +146,7 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
     with Store(path) as store:
         known = {name for row in store for name in row["params"]}
         for _ in range(QUESTIONS):
-            kind = rng.choice(["tried", "query", "chain", "find", "best", "sweep", "knobs", "similar", "settings", "forms"])
+            kind = rng.choice(["unknown", "tried", "query", "chain", "find", "best", "sweep", "knobs", "similar", "settings", "forms"])
             if kind in ("tried", "query"):
                 params = wanted(rng)
                 if kind == "query":  # there, a list names several values
@@ -161,6 +164,15 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
                 assert [row["exp_id"] for row in json.loads(out)] == expected, (kind, params, "sql")
                 called = mcp.ask("tried", params=shown) if kind == "tried" else mcp.ask("query", where=shown)
                 checks.append((called, lambda page, e=expected: sorted(ids_of(page)) == sorted(e), (kind, params)))
+            elif kind == "unknown":  # a name that no trial has, or that of the score
+                name = rng.choice(["zqxwv", "val_loss"])
+                with pytest.warns(UserWarning, match=f"no column or parameter '{name}'") as said:
+                    assert store.tried({name: 3}) == []
+                assert ("the name of the score" in str(said[0].message)) == (name == "val_loss")
+                done = subprocess.run([LINEAGE, "tried", f"-p{name}=3", "-C", path], capture_output=True, text=True, check=False)
+                assert (done.returncode, done.stderr) == (2, f"lineage: {said[0].message}\n")
+                near = {"val_loss": "score", "zqxwv": None}[name]
+                checks.append((mcp.ask("tried", params={name: 3}), lambda page, w={name: near}: page["unknown"] == w, ("unknown", name)))
             elif kind == "chain":
                 exp_id = rng.choice(ids)
                 expected = [row["exp_id"] for row in store.chain(exp_id)]
@@ -225,6 +237,14 @@ def test_every_door_gives_the_same_answer(tmp_path, number):
             assert answers[called] is not None and check(answers[called]), (what, answers[called])
         block = store.render(sections="chain")
         best = store.best_id()
+        voids = {one["exp_id"] for one in store.voids()}
+        n = sum(not row["job_name"].startswith("lineage-") and row["exp_id"] not in voids for row in store)
+        count = f" {n} trial{'s' * (n != 1)}" + f" and {len(voids)} void" * bool(voids)
+        assert count in block and count in command(path, "render"), (count, block[:300])
+        command(path, "report", "--output", path + ".html")
+        page = open(path + ".html", encoding="utf-8").read()
+        assert f"<dt>trials</dt><dd>{n}</dd>" in page
+        assert re.findall("<dt>void</dt><dd>(.*?)</dd>", page) == [str(len(voids))] * bool(voids)
         for row in store.chain(best) if best else ():
             assert f"exp_{row['exp_id']} [" in block, (row["exp_id"], block)
         assert command(path, "verify").startswith("checked: ")

@@ -880,9 +880,12 @@ class Store:
 
     # ---- the rows as a table ----
 
-    def _count(self) -> int:
-        n, error, all_rows = ctypes.c_size_t(), _Error(), _Query()
-        _check(_lib.lineage_query_count(ctypes.byref(n), self._handles.get(), ctypes.byref(all_rows), ctypes.byref(error)), error)
+    def _count(self, names: "Sequence[str]" = ()) -> int:
+        """The number of rows that have all these names."""
+        n, error = ctypes.c_size_t(), _Error()
+        conditions = (_Condition * max(len(names), 1))(*(_Condition(name=name.encode()) for name in names))
+        query = _Query(conditions=conditions, n_conditions=len(names))
+        _check(_lib.lineage_query_count(ctypes.byref(n), self._handles.get(), ctypes.byref(query), ctypes.byref(error)), error)
         return n.value
 
     def __len__(self) -> int:
@@ -1164,7 +1167,8 @@ class Store:
 
     def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
         """Trials whose parameters have these values, within ``tolerance``: a share of the value (0.05 means 5 %), or an
-        absolute difference if the value is 0. An empty list means that nobody has tried them."""
+        absolute difference if the value is 0. An empty list means that nobody has tried them; a name that no trial has is
+        a warning, because it may be misspelt."""
         wanted = _flat({**(params or {}), **named})
         alive: "list[Any]" = []
         cursor, error = _handle(), _Error()
@@ -1172,7 +1176,13 @@ class Store:
             ctypes.byref(cursor), self._handles.get(), _params(wanted, alive), len(wanted), tolerance, ctypes.byref(error)
         )
         _check(status, error)
-        return _drain(cursor)
+        rows = _drain(cursor)
+        try:
+            if not rows and len(self):
+                self._count(list(wanted))
+        except StoreError as unknown:
+            warnings.warn(str(unknown), stacklevel=2)
+        return rows
 
     def suggest(self, ranges: Mapping[str, "str | Sequence[Param]"], *, method: str = "auto", seed: int = 0) -> "dict[str, Any]":
         """The setting to try next, learnt from the trials of the store, as `lineage suggest` chooses it: a range is a text such as

@@ -167,7 +167,12 @@ static enum lineage_status find_value(struct mirror *mirror, const char *name, s
 enum lineage_status name_resolve_axis(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err)
 {
     enum lineage_status status = find_value(mirror, name, out, err);
-    return status == LINEAGE_OK && out->kind == NAME_UNKNOWN ? unknown_name(mirror, name, err) : status;
+    if (status != LINEAGE_OK || out->kind != NAME_UNKNOWN)
+        return status;
+    if (is_number_column(name) || lineage_column_find(name) >= 0)
+        return store_fail(err, LINEAGE_EINVAL,
+                          "'%.60s' is a column, not a parameter: nearly every trial has a value of its own there", name);
+    return unknown_name(mirror, name, err);
 }
 
 /* The kind is NAME_UNKNOWN if the name is none of them. */
