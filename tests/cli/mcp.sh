@@ -172,6 +172,7 @@ must_say result.tools.16.name note
 must_say result.tools.17.name insight
 must_say result.tools.18.name void
 must_say result.tools.19.name lease
+must_have "$SOURCE/cli/man/agents.md" 'at most 14,400 bytes long, or 19,700 with'
 checks=$((checks + 1))
 [ "$(wc -c <out)" -le 19700 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 19700"
 

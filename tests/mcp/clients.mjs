@@ -197,7 +197,11 @@ await useClient('sdk 1.32', new Older(info), OlderStdio, '2025-11-25');
 const tokens = (value) => encode(typeof value === 'string' ? value : JSON.stringify(value)).length;
 const one = tokens(auto.tried.structuredContent);
 console.log(`"what was tried with alpha near 0.9": ${one} tokens; tools/list: ${tokens(auto.tools)} tokens`);
-assert(one < 1000, `${one} tokens`);
+const page = readFileSync(`${process.env.SOURCE}/cli/man/agents.md`, 'utf8').replaceAll('\n', ' ');
+const [, spent, found, shown, list] = page.match(/costs ([\d,]+) tokens \(o200k; (\d+) trials found, (\d+) shown\), and the list of tools ([\d,]+)\./);
+for (const [said, n] of [[spent, one], [list, tokens(auto.tools)]])
+    assert(Math.abs(n / Number(said.replace(',', '')) - 1) <= 0.05, `agents.md says ${said} tokens: ${n}`);
+assert.equal(auto.tried.structuredContent.shown, `${shown} of ${found}`);
 for (const [name, given] of tools.slice(0, 17)) {
     const input = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: info } })}\n` +
         `${JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name, arguments: given } })}\n`;
