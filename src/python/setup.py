@@ -11,13 +11,14 @@ from pathlib import Path
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
-LIBRARIES = ("store/liblineage.so.0", "rlcore/librlcore.so.0", "rlcase/librlcase.so.0")
+LIBRARIES = ("src/store/liblineage.so.0", "src/rlcore/librlcore.so.0", "src/rlcase/librlcase.so.0")
+COMMAND = "cli/lineage"  # Store.suggest and pictures in notebooks ask it
 
 
 def built_libraries() -> "list[Path]":
     named = os.environ.get("LINEAGE_BUILD")
     trees = [Path(named)] if named else list(Path(__file__).resolve().parents[2].glob("build*"))
-    built = [[tree / "src" / name for name in LIBRARIES] for tree in trees]
+    built = [[tree / name for name in LIBRARIES] for tree in trees]
     whole = [paths for paths in built if all(path.is_file() for path in paths)]
     if named and not whole:
         raise SystemExit(f"LINEAGE_BUILD={named}: no {LIBRARIES[0]} there")
@@ -31,6 +32,9 @@ class WithLibraries(build_py):
         for path in built_libraries():
             own.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, own / path.name)
+            command = path.parents[2] / COMMAND
+            if command.is_file():
+                shutil.copy(command, own / command.name)
 
 
 class ForThisMachine(Distribution):

@@ -56,10 +56,11 @@ assert len(lineage.core.kernels()) > 30'
     grep -q 'pip uninstall -y lineage' "$scratch/clash"
     if [ "${INSTRUMENTED:-no}" = no ]; then
         LINEAGE_BUILD=$BUILD $python -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$scratch/whole" "$scratch/source"
-        env -u LINEAGE_LIBRARY_PATH -u LD_LIBRARY_PATH PYTHONPATH="$scratch/whole" $python -c '
+        env -u LINEAGE_LIBRARY_PATH -u LD_LIBRARY_PATH PATH=/usr/bin:/bin PYTHONPATH="$scratch/whole" $python -c '
 import lineage, sys
 sys.modules["numpy"] = None # a store needs no NumPy
 store = lineage.Store("whole-store", create=True)
+assert set(store.suggest({"x": "1:2"})) == {"x"} # by the command of the build, which is not on PATH
 assert "_lib/liblineage.so.0" in open("/proc/self/maps").read()'
         env -u LINEAGE_LIBRARY_PATH -u LD_LIBRARY_PATH PYTHONPATH="$scratch/whole" $python -c '
 import lineage.core

@@ -36,6 +36,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sysconfig
 import threading
 import time
 import warnings
@@ -1261,11 +1262,17 @@ def _is_numeric(name: str, values: "Sequence[Any]") -> bool:
     return name not in (*_TEXTS, *_LAST_TEXTS, "status") and not any(isinstance(value, str) for value in values)
 
 
+def _find_command() -> Optional[str]:
+    """The command `lineage`: in the package, on PATH, or beside an interpreter whose environment is not activated."""
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_lib")
+    return shutil.which("lineage", path=os.pathsep.join([own, os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")]))
+
+
 def _command(store: str, call: "list[str]") -> str:
     """What a command of lineage says about the store; the package has no proposers of its own."""
-    command = shutil.which("lineage")
+    command = _find_command()
     if command is None:
-        raise FileNotFoundError("the command `lineage` is not on PATH; it is in the wheel and in the packages")
+        raise FileNotFoundError("the command `lineage` is not installed: `cmake --install` of lineage's tree puts it on PATH")
     done = subprocess.run([command, *call, "-C", store, "--format", "json"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode not in (0, 1) or not done.stdout:
         raise ValueError(done.stderr.strip() or f"lineage {call[0]} failed")
@@ -1276,7 +1283,7 @@ def _refs_without_rows(store: str) -> "dict[str, str]":
     """Ids of trials whose rows are gone, with the refs of git that have their code."""
     places = (os.path.realpath(store), os.getcwd())
     around = {folder for place in places for folder in (place, *map(str, pathlib.PurePath(place).parents))}
-    if shutil.which("lineage") is None or not any(os.path.lexists(os.path.join(folder, ".git")) for folder in around):
+    if _find_command() is None or not any(os.path.lexists(os.path.join(folder, ".git")) for folder in around):
         return {}
     try:
         refs = json.loads(_command(store, ["refs", "--without-rows"]))
@@ -1289,7 +1296,7 @@ def _refs_without_rows(store: str) -> "dict[str, str]":
 def _picture(store: str, name: str) -> str:
     """A picture of the report as an <img>, in which scripts do not run and names do not clash with those of other cells; "" if
     there is no command, or it has no such picture of this store."""
-    command = shutil.which("lineage")
+    command = _find_command()
     if command is None:
         return ""
     call = [command, "report", "-C", store, "--svg", name]
