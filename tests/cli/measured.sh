@@ -169,4 +169,15 @@ at_least 0.65 pg-ablation-lineage-on measured_precision
 at_least 0.70 pg-ablation-lineage-on measured_recall
 at_least 0.55 pg-variant-single-agent measured_precision
 at_least 0.55 pg-variant-single-agent measured_recall
+# ---- the block of runs that declare and say nothing ----
+must_run run -q -C quiet -m loss --direction lower -- sh -c 'echo loss: 3' train.sh
+must_run run -q -C quiet -m loss --parent 000 -- sh -c 'echo loss: 2' train.sh --lr 0.1
+must_run run -q -C quiet -m loss --parent 001 -- sh -c 'echo loss: 1' train.sh --lr 0.2
+must_run render -C quiet
+must_have out '| 002 | keep | 1 | `lr 0.1 → 0.2` |'
+must_have out '| 001 | keep | 2 | `lr = 0.1` |'
+must_have out ' └─ exp_002 [keep, loss=1, Δ=-1] `lr 0.1 → 0.2` ← BEST'
+must_lack out 'Left out'
+must_lack out 'by specialist'
+
 finish

@@ -75,9 +75,32 @@ static bool lost_change(struct lineage_change *change, const struct native *n, c
     return false;
 }
 
+/* Adds "`lr 0.1 → 0.2, wd = 0.01`": what a trial without words and parameters changed in its program. Returns false if nothing is known. */
+static bool add_measured(struct buf *out, const struct native *n, const char *exp_id)
+{
+    enum { SHOWN = 4 };
+    size_t trial, i;
+    struct lineage_change change;
+    if (!has_ideas(n) || !lineage_ideas_find(&trial, n->ideas->ideas, exp_id))
+        return false;
+    for (i = 0; i < SHOWN && lineage_ideas_change_at(&change, n->ideas->ideas, trial, i); i++) {
+        buf_puts(out, i ? ", " : "`");
+        add_safe(out, change.name, 24);
+        buf_puts(out, " ");
+        if (change.from)
+            add_safe(out, change.from, 20);
+        buf_puts(out, change.from ? " → " : "= ");
+        add_safe(out, change.to, 20);
+    }
+    buf_puts(out, i ? "`" : "");
+    return i > 0;
+}
+
 void add_idea(struct buf *out, const struct native *n, const char *exp_id, const char *hypothesis, size_t width)
 {
     struct lineage_change lost, *change = &lost;
+    if (!*hypothesis && add_measured(out, n, exp_id))
+        return;
     if (!width || !lost_change(change, n, exp_id, hypothesis, width) || code_points(change->to) > 20) {
         add_quoted(out, hypothesis, width);
         return;

@@ -267,6 +267,13 @@ static bool may_state(const char *hypothesis)
     return false;
 }
 
+/* A trial of `lineage run` that declares nothing and says nothing, as `run -- python train.py --lr 0.1`: its command tells what it changed. */
+static bool is_silent_run(const struct lineage_trial *trial)
+{
+    return !*trial->hypothesis && !trial->n_params && trial->status != LINEAGE_BASELINE &&
+           strncmp(trial->job_name, "trial-", 6) == 0;
+}
+
 static void add_value(struct buf *out, struct lineage_number number, const char *text)
 {
     char short_form[LINEAGE_NUMBER_MAX];
@@ -300,7 +307,7 @@ enum lineage_status report_describe(struct report_load *load, struct lineage_tri
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
         struct lineage_report_full full = {.trial = trials[i]};
         struct buf text = {0};
-        load->report.in_words = load->report.in_words || may_state(trials[i].hypothesis);
+        load->report.in_words = load->report.in_words || may_state(trials[i].hypothesis) || is_silent_run(&trials[i]);
         if (*trials[i].hypothesis || !trials[i].n_params)
             continue;
         status = fill(load, &full, err);
