@@ -284,6 +284,18 @@ def append_by(door, path, **row):
     return Mcp(path).write("append", core_metric=row.pop("score"), specialist="s", hypothesis="x", **row)
 
 
+def test_a_parent_is_named_without_its_zeros_at_each_door(tmp_path):
+    for door in ("command", "mcp", "python"):
+        path = str(tmp_path / door)
+        Store(path, create=True, direction="lower").close()
+        for parent in ({}, {"parent": "0"}, {"parent": "1"}):
+            append_by(door, path, status="auto", score=1.0, params={"x": 1}, **parent)
+        with Store(path) as store:
+            assert [row["parent_exp"] for row in store] == ["", "000", "001"], door
+            with pytest.raises(StoreError, match="parent_exp '7' is not in"):
+                store.append(status="auto", score=1.0, parent="7")
+
+
 def void_by(door, path, exp_id):
     if door == "python":
         with Store(path) as store:

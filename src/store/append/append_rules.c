@@ -157,10 +157,16 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
  * not find it. */
 static enum lineage_status check_parent(struct appending *a, struct lineage_error *err)
 {
-    const char *there;
+    const char *there, *padded;
     if (is_empty(a->trial.parent_exp))
         return LINEAGE_OK;
     TRY(append_id_find(a, a->trial.parent_exp, &there, err));
+    const size_t digits = strlen(a->trial.parent_exp), width = a->store->append->id_width;
+    if (!there && digits < width && width < 20 &&
+        strspn(a->trial.parent_exp, "0123456789") == digits) { /* 7 is 007, as in questions */
+        TRY(appending_format_text(a, &padded, err, "%0*d%s", (int)(width - digits), 0, a->trial.parent_exp));
+        TRY(append_id_find(a, padded, &there, err));
+    }
     if (there)
         a->trial.parent_exp = there; /* spelled as in the store, so that every tool finds it */
     if (!there && strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0)
