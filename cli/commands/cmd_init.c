@@ -442,8 +442,42 @@ static int keep_tracked(const char *dir)
     return CLI_OK;
 }
 
-static int make_here(const struct init_options *o, const struct lineage_config *config, const char *dir)
+/* A new log has no column of the user's own name for the score, so that is the name of the score, as by `run --metric`. */
+static bool is_name_of_score(const struct lineage_config *config, const char *dir)
 {
+    const struct lineage_open_options options = {.no_mirror = true};
+    struct lineage_store *store = NULL;
+    struct lineage_error err;
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/results.tsv", dir);
+    if (!config->metric[0] || lineage_column_find(config->metric) >= 0)
+        return false;
+    bool is_name = access(path, F_OK) != 0;
+    if (!is_name && lineage_store_open(&store, dir, &options, &err) == LINEAGE_OK) { /* the same command once more */
+        const char *name = lineage_store_score_name(store);
+        is_name = name && strcmp(name, config->metric) == 0;
+    }
+    lineage_store_close(store);
+    return is_name;
+}
+
+static int name_score(const char *dir, const char *name)
+{
+    struct lineage_store *store = NULL;
+    struct lineage_error err;
+    enum lineage_status status = lineage_store_open(&store, dir, NULL, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_store_name_score(store, name, &err);
+    lineage_store_close(store);
+    return status == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+}
+
+static int make_here(const struct init_options *o, const struct lineage_config *given, const char *dir)
+{
+    struct lineage_config own = *given, *config = &own;
+    const bool names_score = is_name_of_score(given, dir);
+    if (names_score)
+        own.metric[0] = '\0';
     if (o->anew)
         lineage_store_forget(dir);
     struct lineage_store *store = NULL;
@@ -464,6 +498,8 @@ static int make_here(const struct init_options *o, const struct lineage_config *
     else if (!work_tree_exclude_store(dir))
         cli_say("the store is in a git repository whose info/exclude cannot be written; ignore its files, or a reset takes rows "
                 "back");
+    if (status == CLI_OK && names_score)
+        status = name_score(dir, given->metric);
     if (status == CLI_OK && o->json_columns)
         status = write_header(dir);
     report_unusable_log(dir);
@@ -492,7 +528,8 @@ static struct init_options chosen;
 static struct poptOption table[] = {
     {"directory", 'C', POPT_ARG_STRING, &chosen.where.dir, 0, "the new store, if DIR is not given", "DIR"},
     CLI_OPTION("direction", &chosen.where.direction, "lower|higher", "which score is better (default: lower)"),
-    CLI_OPTION("metric", &chosen.where.metric, "COLUMN", "the score column (default: core_metric or val_bpb)"),
+    CLI_OPTION("metric", &chosen.where.metric, "NAME",
+               "the score column (default: core_metric or val_bpb) or, in a new store, your name of the score"),
     CLI_OPTION("metric-label", &chosen.label, "TEXT", "short name of the score in blackboard files"),
     CLI_OPTION("min-delta", &chosen.min_delta, "NUMBER", "smallest improvement that --status auto keeps (default: 0)"),
     CLI_OPTION("noise-std", &chosen.noise_std, "NUMBER", "standard deviation of the score between seeds (default: 0)"),

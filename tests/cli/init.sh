@@ -31,6 +31,12 @@ must_fail 2 "--direction 'up'" init other --direction up
 must_fail 2 "--min-delta '-1'" init other --min-delta -1
 must_fail 2 "--noise-std 'nan'" init other --noise-std nan
 must_fail 2 "--noise-seeds '1.5'" init other --noise-seeds 1.5
+must_run init named --direction lower --metric val_loss
+must_run append -C named --status auto --core-metric 3 --hypothesis first
+must_run init named --direction lower --metric val_loss
+must_fail 2 'not "metric": "acc"' init named --direction lower --metric acc
+must_run render -C named
+must_have out '(val_loss=3, lower is better)'
 must_fail 2 "longer than 63" init other --metric "$(printf '%064d' 0)"
 [ ! -e other ] || fail "a refused init left a directory"
 # Parent directories are created, and removed again if the store cannot be created.
