@@ -353,7 +353,18 @@ static int write_header(const char *dir)
     return status;
 }
 
-/* With --from, --metric names a column of the log; the score column of the store is always core_metric. */
+static int name_score(const char *dir, const char *name)
+{
+    struct lineage_store *store = NULL;
+    struct lineage_error err;
+    enum lineage_status status = lineage_store_open(&store, dir, NULL, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_store_name_score(store, name, &err);
+    lineage_store_close(store);
+    return status == LINEAGE_OK ? CLI_OK : cli_fail(&err);
+}
+
+/* With --from, --metric names a column of the log, and with it the score; its column in the store is always core_metric. */
 static int make_from_log(const struct init_options *o, const struct lineage_config *config, const char *dir)
 {
     struct store_from_log from = {
@@ -381,6 +392,8 @@ static int make_from_log(const struct init_options *o, const struct lineage_conf
         return status;
     printf("%zu rows converted, %zu left out%s\n", stats.n_rows, stats.n_left_out,
            replaced ? "; the original is results.tsv.original" : "");
+    if (o->where.metric && lineage_column_find(o->where.metric) < 0 && (status = name_score(dir, o->where.metric)) != CLI_OK)
+        return status;
     return stats.n_rows ? keep_commits(o->from, dir) : CLI_OK;
 }
 
@@ -459,17 +472,6 @@ static bool is_name_of_score(const struct lineage_config *config, const char *di
     }
     lineage_store_close(store);
     return is_name;
-}
-
-static int name_score(const char *dir, const char *name)
-{
-    struct lineage_store *store = NULL;
-    struct lineage_error err;
-    enum lineage_status status = lineage_store_open(&store, dir, NULL, &err);
-    if (status == LINEAGE_OK)
-        status = lineage_store_name_score(store, name, &err);
-    lineage_store_close(store);
-    return status == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
 static int make_here(const struct init_options *o, const struct lineage_config *given, const char *dir)

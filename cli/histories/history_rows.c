@@ -345,7 +345,8 @@ static bool set_texts(struct history_rows *rows, struct lineage_trial *trial, co
         free(text);
     text = NULL;
     one_piece(words, name ? name : "", PROSE);
-    trial->hypothesis = *words ? history_own_text(rows, words) : history_own_text(rows, tool);
+    /* Without a name the parameters say more, and the block shows them where there is no hypothesis. */
+    trial->hypothesis = history_own_text(rows, *words ? words : trial->n_params ? "" : tool);
     return good && trial->hypothesis;
 }
 

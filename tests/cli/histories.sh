@@ -1114,4 +1114,11 @@ must_fail 2 'none.json has no run' import -C h none.json
 sqlite3 optuna.db "DELETE FROM studies WHERE study_id = 2; ALTER TABLE trial_params RENAME TO real_params;
     CREATE VIEW trial_params AS SELECT * FROM real_params, (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)"
 must_fail 2 'optuna.db' import -C h --from optuna optuna.db
+# Runs without a name: the block shows their parameters.
+printf 'lr,opt,val_loss\n0.1,adam,3\n0.01,adam,2\n' >unnamed.csv
+run import -C unnamed --direction lower unnamed.csv --metric val_loss
+must_exit 0
+must_run render -C unnamed
+must_have out '| 001 | csv | keep | 2 | `lr 0.1 → 0.01` |'
+
 finish
