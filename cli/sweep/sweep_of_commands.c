@@ -369,11 +369,14 @@ static size_t points_of(const json_t *grid, char *why)
         for (size_t i = 0; i < json_array_size(values); i++)
             if (!is_value(name, json_array_get(values, i)))
                 return refuse(why, "grid.%.60s: value %zu is %s", name, i + 1,
-                              json_is_null(json_array_get(values, i)) ? "null; write a text such as \"none\""
-                                                                      : "neither a number nor a short text"),
+                              json_is_null(json_array_get(values, i))
+                                  ? "null; write a text such as \"none\""
+                                  : "neither a number nor a short text; write a list as a text: \"[64,64]\""),
                        0;
         if (!json_array_size(values))
-            return refuse(why, "grid.%.60s must be a list of values", name), 0;
+            return refuse(why, "grid.%.60s must be a list of values%s", name,
+                          json_is_object(values) ? "; the setting lr within optim is \"optim.lr\"" : ""),
+                   0;
         points *= json_array_size(values);
         if (points > NIGHT_TRIALS_MAX)
             return refuse(why, "more than %d trials", NIGHT_TRIALS_MAX), 0;
