@@ -167,8 +167,24 @@ static bool is_score_of_nni(const char *column)
     return strcmp(column, "reward") == 0 || strcmp(column, "value") == 0 || begins_with(column, "value.");
 }
 
+/* Columns that count the steps of a training. One may start anew where one before it rises, as a step does in each epoch. */
+static const char *const counter_names[] = {"epoch", "trainer/global_step", "time/total_timesteps", "global_step", "step",
+                                            "_step"};
+
+static bool counter_named(const char *column)
+{
+    for (size_t i = 0; i < sizeof counter_names / sizeof *counter_names; i++)
+        if (strcasecmp(column, counter_names[i]) == 0)
+            return true;
+    return false;
+}
+
 static enum role usual_role(const struct table *t, const char *column)
 {
+    static const struct {
+        const char *name;
+        enum role role;
+    } in_guild[] = {{"run", KEY}, {"label", NAME}, {"time", SECONDS}, {"operation", SKIP}, {"step", SKIP}};
     if (is_search(t))
         return role_in_search(column);
     if (is_benchmark(t))
@@ -182,8 +198,16 @@ static enum role usual_role(const struct table *t, const char *column)
         return METRIC;
     if (begins_with(column, "_wandb.") || begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
         return SKIP;
-    if (has_column(t, "st_status") && begins_with(column, "st_")) /* of Syne Tune */
-        return strcmp(column, "st_status") == 0 ? STATE : SKIP;
+    if (has_column(t, "run") && has_column(t, "operation") && has_column(t, "label")) /* `guild compare --csv` */
+        for (size_t i = 0; i < sizeof in_guild / sizeof *in_guild; i++)
+            if (strcmp(column, in_guild[i].name) == 0)
+                return in_guild[i].role;
+    if (has_column(t, "st_status") && has_column(t, "trial_id")) /* of Syne Tune */
+        return strcmp(column, "trial_id") == 0                           ? KEY
+               : strcmp(column, "st_status") == 0                        ? STATE
+               : begins_with(column, "st_")                              ? SKIP
+               : begins_with(column, "config_") || counter_named(column) ? PARAM
+                                                                         : METRIC;
     if (has_column(t, "trialJobId")) /* of NNI: `nnictl experiment export`, as CSV with `reward` and as JSON with `value` */
         return strcmp(column, "trialJobId") == 0     ? KEY
                : is_score_of_nni(column)             ? METRIC
@@ -477,6 +501,8 @@ static void take_number(struct table *t, const char *column, const char *text)
     const bool none = !*text || strcasecmp(text, "none") == 0 || strcasecmp(text, "null") == 0 || strcmp(text, "-") == 0;
     if (none && is_search(t)) /* pandas writes nan so: the fit of a fold failed */
         history_set_text(t->run, "state", "failed");
+    if (none && has_column(t, "st_status")) /* and of a report to Syne Tune, which has all metrics */
+        history_set_metric(t->run, column, (double)NAN);
     if (none)
         return;
     char more[200];
@@ -645,10 +671,6 @@ static void end_run(struct table *t)
 }
 
 /* ---- steps of one run ---- */
-
-/* Columns that count the steps of a training. One may start anew where one before it rises, as a step does in each epoch. */
-static const char *const counter_names[] = {"epoch", "trainer/global_step", "time/total_timesteps", "global_step", "step",
-                                            "_step"};
 
 /* Whether the column has that name and counts steps; not if the user says what it is. */
 static bool counts_steps(const struct table *t, size_t column, const char *name)
@@ -851,6 +873,11 @@ static void leave_out_counter(const struct table *t, json_t *runs, const char *c
 static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const char *column, const char *fallen)
 {
     char joined[300 + REMEDY] = "", apart[300 + REMEDY] = "", list[REMEDY];
+    const char *states =
+        has_column(t, "st_status") && has_role(t, STATE)
+            ? "\nst_status is what Syne Tune knew when it read a report: InProgress may have ended, also badly; to take "
+              "each trial as finished, say --map st_status=skip"
+            : "";
     list_counters(list, t, " --map ", "=param");
     if (n_runs < n_lines)
         snprintf(
@@ -863,7 +890,7 @@ static void say_joined(struct table *t, size_t n_lines, size_t n_runs, const cha
                  "%slines with one key are different runs where %.60s falls; if they are steps of one run, sort the lines by %s",
                  *joined ? "\n" : "", fallen, list);
     if (*joined || fallen)
-        json_object_set_new(t->history, "caution", json_sprintf("%s%s", joined, apart));
+        json_object_set_new(t->history, "caution", json_sprintf("%s%s%s", joined, apart, states));
 }
 
 /* Makes one run of the lines of each key. Returns false if all lines are steps of one training, whose runs nobody knows. */

@@ -357,6 +357,34 @@ static void add_attributes(json_t *run, const char *dir)
     free(label);
 }
 
+static bool is_guild(const FTSENT *entry)
+{
+    return entry->fts_info == FTS_D && strcmp(entry->fts_name, "attrs") == 0 &&
+           strcmp(entry->fts_parent->fts_name, ".guild") == 0;
+}
+
+/* Event files that the command of a run of Guild AI wrote itself are of that run, whose folder is above: it becomes theirs. */
+static void take_guild(json_t *history, json_t *index, json_t *run, const char *key)
+{
+    char above[PATH_MAX], own[PATH_MAX + 8];
+    json_t *runs = json_object_get(history, "runs"), *guild = NULL;
+    snprintf(above, sizeof above, "%s", key);
+    for (char *slash; !guild && (slash = strrchr(above, '/'));) {
+        *slash = '\0';
+        snprintf(own, sizeof own, "%s/.guild", above);
+        guild = json_object_get(index, own);
+    }
+    if (!guild || guild == run)
+        return;
+    json_object_update_missing(json_object_get(run, "params"), json_object_get(guild, "params"));
+    json_object_set(run, "state", json_object_get(guild, "state"));
+    for (size_t i = json_array_size(runs); i-- > 0 && !json_object_size(json_object_get(guild, "metrics"));)
+        if (json_array_get(runs, i) == guild) {
+            json_array_remove(runs, i);
+            break;
+        }
+}
+
 /* The files of a directory are read in the order of their names, which begin with the time. */
 json_t *read_tensorboard(const char *given, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
@@ -369,7 +397,8 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
     const size_t root = strlen(path);
     bool good = tree != NULL;
     for (FTSENT *entry; good && (entry = history_entry(tree, options->beside ? 1 : INT_MAX));) {
-        if (!strstr(entry->fts_name, EVENTS) || !history_in_time(entry->fts_statp, options))
+        if (is_guild(entry) ? options->since > 0
+                            : !strstr(entry->fts_name, EVENTS) || !history_in_time(entry->fts_statp, options))
             continue;
         char key[PATH_MAX], dir[PATH_MAX];
         const size_t end = strlen(entry->fts_path) - entry->fts_namelen;
@@ -379,10 +408,14 @@ json_t *read_tensorboard(const char *given, const struct history_options *option
         snprintf(dir, sizeof dir, "%.*s", end > 1 ? (int)end - 1 : (int)end, entry->fts_path);
         const char *prefix = cut_key(key, dir);
         json_t *run = history_run_of(history, index, key);
-        history_set_text(run, "name", key);
-        good = run && read_events(run, prefix, entry->fts_path, why);
-        if (good && strcmp(entry->fts_parent->fts_name, ".guild") == 0)
+        if (!json_object_get(run, "name"))
+            history_set_text(run, "name", key);
+        if (is_guild(entry)) { /* before its event files, if there are any */
             add_attributes(run, dir);
+            continue;
+        }
+        good = run && read_events(run, prefix, entry->fts_path, why);
+        take_guild(history, index, run, key);
     }
     history_leave(tree);
     join_scalars(history, index);

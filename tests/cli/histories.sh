@@ -591,7 +591,21 @@ must_have tuner/results.tsv 'FailedTrialError: lr is too high'
 run import -C guild "$real/guild-0.9" --metric loss --direction lower
 must_equal 'lr=0.1 noise=0 keep 0.43583300709724426 lr=0.1; noise=0; model='"'a b'"'
 lr=2 noise=0 crash  lr=2; noise=0; model='"'a b'" "$(cells guild 7,9,10,17 | cut -d ';' -f 1-3)"
-rm -rf running
+# A run of Guild that printed no scalar is one, too, and event files of its own command have its flags and its exit status.
+rm -rf running quiet
+cp -r "$real/guild-0.9" quiet
+mkdir -p quiet/00/.guild/attrs quiet/01/.guild/attrs quiet/01/logs
+printf '0\n' >quiet/00/.guild/attrs/exit_status
+printf '2\n' >quiet/01/.guild/attrs/exit_status
+printf 'lr: 0.5\n' | tee quiet/00/.guild/attrs/flags >quiet/01/.guild/attrs/flags
+cp quiet/dfa9d933/.guild/events* quiet/01/logs/
+run import -C quiet-runs quiet --metric loss --direction lower
+must_have out 'tensorboard, 4 runs: finished 2, failed 2'
+must_equal 'tensorboard:00/.guild harness_abort lr=0.5; tensorboard:01/logs crash lr=0.5;' "$(cells quiet-runs 9,15,17 | awk '$2 ~ /:0[01]\// { print $2, $1, $3 }' | sort | xargs)"
+printf 'run,operation,started,time,status,label,how,lr,step,loss\n4ec9,t.py,2026-12-01 09:19:25,0:00:04,error,lr=0.3,fail,0.3,7,0.25\n7e86,t.py,2026-12-01 09:19:07,0:01:04,completed,lr=0.2,plain,0.2,7,0.5\n' >guild.csv
+run import -C guild-table guild.csv --metric loss --direction lower
+must_equal 'lr=0.2 keep 0.5 64.0 csv:7e86 lr=0.3 crash 4.0 csv:4ec9' "$(cells guild-table 7,9,10,14,15 | xargs)"
+must_lack guild-table/results.tsv 'step='
 cp -r "$real/guild-0.9" running
 rm running/*/.guild/attrs/exit_status
 must_run import running --metric loss --dry-run
@@ -663,6 +677,16 @@ must_have out 'csv, 6 runs: failed 1, running 1, finished 4'
 must_equal 5 "$(grep -c 'config_lr=' syne/results.tsv)" 'one row a trial of Syne Tune'
 must_have syne/results.tsv '0.335953'
 must_lack syne/results.tsv 'epoch='
+must_have out 'InProgress may have ended, also badly; to take each trial as finished, say --map st_status=skip'
+run import -C syne-all "$real/syne-tune-0.16.csv" --direction lower --metric val_loss --map st_status=skip
+must_have out 'csv, 6 runs: finished 6'
+# A report to Syne Tune has all metrics, so that an empty cell is a nan, and what is not config_NAME was measured.
+printf 'epoch,loss,acc,st_status,trial_id,config_lr\n1,0.5,0.25,Completed,0,0.1\n2,,0.5,Completed,0,0.1\n1,0.75,0.125,Completed,1,0.2\n' >reports.csv
+must_fail 2 'which metric is the score? Choose one by --metric: loss, acc' import -C reports reports.csv --direction lower
+run import -C reports reports.csv --direction lower --metric loss
+must_have out 'parameters: config_lr'
+must_equal 'crash keep 0.75' "$(cells reports 9,10 | xargs)"
+must_have reports/results.tsv 'config_lr=0.2; metrics acc=0.125'
 printf 'epoch,train_loss,valid_loss\n0,1.5,1.25\n1,1.25,1.125\n' >curve.csv
 must_fail 2 'its lines are steps of one training, because only epoch' import -C syne curve.csv --metric valid_loss
 must_fail 2 'its lines are steps of one training' import -C syne curve.csv
