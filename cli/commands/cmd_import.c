@@ -702,7 +702,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
                    "score column of FILE (default: core_metric or val_bpb), or the metric that is the score of runs"),
         CLI_OPTION("from", &o.from, "TOOL",
                    "tool that wrote FILE: wandb, mlflow, optuna, tensorboard, trackio, ray, aide, openevolve, shinka, mlparty, "
-                   "sacred, keras-tuner, smac, hpbandster, clearml, comet, neptune, dvc or csv (default: found out)"),
+                   "sacred, keras-tuner, smac, hpbandster, clearml, comet, neptune, dvc, lightning, transformers, swanlab or csv "
+                   "(default: found out)"),
         CLI_OPTION("study", &o.study, "NAME", "the study, experiment or project, if FILE has several"),
         CLI_OPTION("take", &o.take, "last|min|max", "which value of a curve is the score (default: last)"),
         CLI_REPEATED("map", &o.map, "COLUMN=ROLE",
@@ -737,8 +738,9 @@ const struct cli_command cmd_import = {
                    "SQLite file of trackio, the folder of a Ray Tune experiment, the journal.json of AIDE, a\n"
                    "database of OpenEvolve or ShinkaEvolve, the index.sqlite of mlparty, a folder of Sacred or of\n"
                    "Keras Tuner, the runhistory.json of SMAC3, the folder of an offline task of ClearML, what\n"
-                   "`dvc exp show --json` prints, the folder of Lightning's CSVLogger, or a table (.csv, .tsv, or JSON objects, "
-                   "one a run). The first lines say what it is: runs by state, metrics, the score and its direction,\n"
+                   "`dvc exp show --json` prints, the folder of Lightning's CSVLogger, of SwanLab or of trainings\n"
+                   "of Hugging Face's Trainer, or a table (.csv, .tsv, or JSON objects, one a run). The first lines say what it "
+                   "is: runs by state, metrics, the score and its direction,\n"
                    "and what is left out; with --dry-run nothing else happens. If no finished run has the score,\n"
                    "or the tool recorded another direction, nothing is written.\n"
                    "A table of which no column is known as the score is refused with its columns and the --map\n"

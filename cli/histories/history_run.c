@@ -31,7 +31,8 @@ json_t *history_text(const char *text)
 
 json_t *history_new(const char *tool)
 {
-    return json_pack("{s:s, s:[], s:{}, s:{}, s:{}}", "tool", tool, "runs", "directions", "aliases", "left_out");
+    return json_pack("{s:s, s:[], s:{}, s:{}, s:{}, s:{}}", "tool", tool, "runs", "directions", "aliases", "left_out",
+                     "settings_left_out");
 }
 
 json_t *history_without_ends(const char *tool)
@@ -66,6 +67,18 @@ void history_set_time(json_t *run, const char *member, double seconds)
 {
     if (isfinite(seconds))
         json_object_set_new(run, member, json_real(seconds));
+}
+
+void history_set_notes(json_t *run, const char *text)
+{
+    char line[300];
+    size_t n = text ? strlen(text) : 0, from;
+    while (n && text[n - 1] == '\n')
+        n--;
+    for (from = n; from && text[from - 1] != '\n';)
+        from--;
+    snprintf(line, sizeof line, "%.*s", (int)(n - from), text ? text + from : "");
+    history_set_text(run, "notes", line);
 }
 
 void history_leave_out(json_t *history, const char *reason)
@@ -443,4 +456,14 @@ bool history_first_value(const char *path, json_t **value, char why[HISTORY_WHY_
 {
     *value = NULL;
     return history_each_value(path, keep_first, value, why);
+}
+
+const char *history_place(char place[PATH_MAX], const char *path, size_t length, bool above)
+{
+    char dir[PATH_MAX];
+    snprintf(dir, sizeof dir, "%.*s%s", (int)length, path, above ? ".." : ".");
+    const char *name = realpath(dir, place) ? strrchr(place, '/') : NULL;
+    while (name && name > place && name[-1] != '/')
+        name--;
+    return name;
 }

@@ -43,6 +43,11 @@ static bool is_run_log(const FTSENT *file)
     return cli_ends_with(file->fts_name, ".wandb");
 }
 
+static bool is_swanlab_file(const FTSENT *file)
+{
+    return cli_ends_with(file->fts_name, ".swanlab");
+}
+
 static bool has_ray_results_beside(const FTSENT *file)
 {
     return has_beside(file, "result.json") || has_beside(file, "error.txt");
@@ -242,6 +247,8 @@ static const struct tool {
      .ends_unknown = true},
     {"tensorboard", DIRECTORY, IN_FILES(INT_MAX, .is_file = is_event_file), .read = read_tensorboard},
     {"lightning", DIRECTORY, IN_FILES(3, .file = "metrics.csv", .beside = "hparams.yaml"), .read = read_lightning},
+    {"swanlab", DIRECTORY, IN_FILES(INT_MAX, .is_file = is_swanlab_file), .read = read_swanlab},
+    {"transformers", DIRECTORY, IN_FILES(5, .file = "trainer_state.json"), .take = take_trainer},
     {"optuna", DATABASE, IN_TABLE("trial_params", "distribution_json"), .read = read_optuna},
     {"mlflow", DATABASE, IN_TABLE("runs", "run_uuid"), .read = read_mlflow_database},
     {"trackio", DATABASE, IN_TABLE("metrics", "run_name"), .read = read_trackio},
@@ -250,11 +257,13 @@ static const struct tool {
     {"mlparty", DATABASE, IN_TABLE("nodes", "params_hash"), .read = read_mlparty},
     {"sqlite", DATABASE, {.is = is_any}, .read = read_stranger},
     {"wandb", TEXT, IN_HEAD(":W&B", "", ""), .read = read_wandb_logs},
+    {"swanlab", TEXT, IN_HEAD(":SWL", "", ""), .read = read_swanlab},
     {"optuna", TEXT, IN_HEAD(JOURNAL, "", ""), .read = read_optuna_journal},
     {"ray", TEXT, {.is = is_ray_result}, .read = read_ray_result},
     {"lightning", TEXT, {.is = is_lightning_file}, .read = read_lightning},
     {"aide", TEXT, IN_HEAD("{\"nodes\":[", "\"code\":", "\"plan\":"), .read = read_aide},
     {"smac", TEXT, IN_HEAD("{", "\"config_id\":", "\"starttime\":"), .take = take_smac},
+    {"transformers", TEXT, IN_HEAD("{", "\"global_step\":", "\"log_history\":"), .take = take_trainer},
     {"hpbandster", TEXT, {.is = is_hpbandster_results}, .take = take_hpbandster},
     {"dvc", TEXT, IN_HEAD("[{", "\"rev\": \"workspace\"", "\"experiments\":"), .read = read_dvc},
     {"wandb", TEXT, {.is = is_wandb}, .read = read_wandb},
@@ -264,9 +273,10 @@ enum { N_TOOLS = sizeof tools / sizeof *tools };
 
 const char *history_tool_at(size_t i)
 {
-    static const char *const names[] = {"wandb",      "mlflow", "optuna",  "tensorboard", "trackio",     "ray",  "aide",
-                                        "openevolve", "shinka", "mlparty", "sacred",      "keras-tuner", "smac", "hpbandster",
-                                        "clearml",    "comet",  "neptune", "dvc",         "lightning",   "csv"};
+    static const char *const names[] = {"wandb",     "mlflow",       "optuna",  "tensorboard", "trackio", "ray",
+                                        "aide",      "openevolve",   "shinka",  "mlparty",     "sacred",  "keras-tuner",
+                                        "smac",      "hpbandster",   "clearml", "comet",       "neptune", "dvc",
+                                        "lightning", "transformers", "swanlab", "csv"};
     return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
@@ -383,11 +393,6 @@ static bool is_hydra_file(const FTSENT *file)
            strcmp(file->fts_parent->fts_name, ".hydra") == 0;
 }
 
-static bool is_swanlab_file(const FTSENT *file)
-{
-    return cli_ends_with(file->fts_name, ".swanlab");
-}
-
 /* The folder of a run of MLflow has its id as its name, 32 hexadecimal digits. */
 static bool is_artifact(const FTSENT *file)
 {
@@ -452,8 +457,6 @@ static const char *remedy_of(const char *path)
         {IN_FILES(5, .is_file = is_artifact),
          "has only artifacts of MLflow; its runs are in the database of its tracking server, such as mlflow.db beside it: import "
          "that"},
-        {IN_FILES(3, .is_file = is_swanlab_file),
-         "is of SwanLab, whose values only its own library reads; write a CSV with one line a run, and import that"},
         {IN_HEAD("{", "\"_type\": \"Client\"", "\"search_space\":"),
          "is of Ax, whose form changes with each release; write a CSV by Client.summarize().to_csv(..) and import that with "
          "--map"},
@@ -552,14 +555,14 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (!tool)
         return history_fail(
             why,
-            "%.300s is neither a results.tsv nor a table, nor a history of W&B, MLflow, Optuna, TensorBoard, "
+            "%.300s is neither a results.tsv nor a table, nor a history of W&B, SwanLab, MLflow, Optuna, TensorBoard, "
             "trackio, Ray Tune, AIDE, OpenEvolve, ShinkaEvolve, mlparty, Sacred, Keras Tuner, SMAC3, HpBandSter, ClearML, Comet, "
-            "Neptune, DVC or Lightning's CSVLogger",
+            "Neptune, DVC, Lightning's CSVLogger or Hugging Face's Trainer",
             path);
     if (options->map && options->map[0] && read != read_table && read != read_wandb)
         return history_fail(why, "--map is for tables; %.300s is of %s", path, tool->name);
     json_t *history = read ? read(path, options, why) : read_run_files(path, tool, why);
-    if (history && options->study && !json_object_get(history, "study") && read != read_wandb_logs) {
+    if (history && options->study && !json_object_get(history, "study") && read != read_wandb_logs && read != read_swanlab) {
         json_decref(history);
         return history_fail(why, "--study is for histories with several studies; %.300s of %s has none", path, tool->name);
     }

@@ -85,12 +85,12 @@ static bool read_metrics(json_t *history, json_t *run, const char *path, char wh
     return good;
 }
 
-/* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. What does not end with its line is left out, with all deeper lines. */
-static bool read_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
+bool history_yaml_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX])
 {
     char parents[LEVELS][NAME], last[NAME] = "-";
     size_t indents[LEVELS] = {0}, depth = 0, length, at = 0;
     bool closed = false; /* the last setting has its value */
+    json_t *left_out = json_object_get(history, "settings_left_out");
     char *text = history_file_text(path, FILE_BYTES, &length, why), *rest = text;
     for (char *line; rest && (line = strsep(&rest, "\n"));) {
         const size_t indent = strspn(line, " ");
@@ -127,21 +127,10 @@ static bool read_settings(json_t *history, json_t *run, const char *path, char w
         }
         closed = true;
         if (!read)
-            json_object_set_new(json_object_get(history, "settings_left_out"), last, json_true());
+            json_object_set_new(left_out, last, json_true());
     }
     free(text);
     return text != NULL;
-}
-
-/* A run is NAME/version_N whichever folder is imported, so that a second import of another one finds it again. */
-static const char *key_of(char place[PATH_MAX], const FTSENT *file)
-{
-    char dir[PATH_MAX];
-    snprintf(dir, sizeof dir, "%.*s.", (int)(file->fts_pathlen - file->fts_namelen), file->fts_path);
-    const char *key = realpath(dir, place) ? strrchr(place, '/') : NULL;
-    while (key && key > place && key[-1] != '/')
-        key--;
-    return key;
 }
 
 json_t *read_lightning(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
@@ -155,7 +144,6 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
     json_t *history = history_without_ends("lightning");
     bool good = tree != NULL;
     (void)options;
-    json_object_set_new(history, "settings_left_out", json_object());
     for (FTSENT *file; good && (file = history_entry(tree, is_file ? 1 : INT_MAX));) {
         char metrics[PATH_MAX], place[PATH_MAX];
         struct stat st;
@@ -171,11 +159,11 @@ json_t *read_lightning(const char *path, const struct history_options *options, 
             history_leave_out(history, "runs without metrics.csv");
             continue;
         }
-        const char *key = key_of(place, file);
+        const char *key = history_place(place, file->fts_path, file->fts_pathlen - file->fts_namelen, false);
         json_t *run = key ? history_add_run(history, key) : history_fail(why, "cannot resolve %.300s", file->fts_path);
         history_set_text(run, "name", key);
         json_object_set_new(run, "weak", json_true()); /* each project has a version_0 */
-        good = run && read_settings(history, run, file->fts_path, why) && read_metrics(history, run, metrics, why);
+        good = run && history_yaml_settings(history, run, file->fts_path, why) && read_metrics(history, run, metrics, why);
     }
     history_leave(tree);
     return history_done(history, NULL, NULL, good);

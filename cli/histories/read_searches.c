@@ -26,19 +26,6 @@ static json_t *add_run(struct run_file *s, const char *id, double started)
     return run;
 }
 
-/* Only the last line of a traceback says what failed. */
-static void set_notes(json_t *run, const char *text)
-{
-    char line[300];
-    size_t n = text ? strlen(text) : 0, from;
-    while (n && text[n - 1] == '\n')
-        n--;
-    for (from = n; from && text[from - 1] != '\n';)
-        from--;
-    snprintf(line, sizeof line, "%.*s", (int)(n - from), text ? text + from : "");
-    history_set_text(run, "notes", line);
-}
-
 /* ---- Sacred ---- */
 
 /* A number of NumPy is an object: {"dtype": "float32", "py/object": "numpy.float32", "value": 0.25}. Times are UTC. */
@@ -82,7 +69,7 @@ bool take_sacred(struct run_file *s, json_t *value)
         json_t *run = add_run(s, s->folder, history_time(started ? started : "", false));
         snprintf(text, sizeof text, "%.200s %.80s", name ? name : "run", s->folder);
         history_set_text(run, "name", text);
-        set_notes(run, json_string_value(json_array_get(trace, json_array_size(trace) - 1)));
+        history_set_notes(run, json_string_value(json_array_get(trace, json_array_size(trace) - 1)));
         history_set_time(run, "ended", history_time(ended ? ended : "", false));
         history_set_state(run, cli_json_member(value, "status"), "failed");
         history_add_param(run, "", json_incref(config));
@@ -123,8 +110,14 @@ bool take_keras(struct run_file *s, json_t *value)
     json_t *metric, *score = json_object_get(value, "score");
     double number;
     json_t *run = add_run(s, id ? id : s->folder, history_time(started ? started : "", true));
+    char place[PATH_MAX], key[PATH_MAX + 300];
+    const char *project = started ? NULL : history_place(place, s->path, (size_t)s->length, true);
+    if (project) { /* a silent search records no time: its folder tells the trials of two apart */
+        snprintf(key, sizeof key, "%s/%s", project, id ? id : s->folder);
+        history_set_text(run, "key", key);
+    }
     history_set_text(run, "name", s->folder);
-    set_notes(run, cli_json_string(value, "message"));
+    history_set_notes(run, cli_json_string(value, "message"));
     history_set_state(run, cli_json_member(value, "status"), "failed");
     history_add_param(run, "", json_incref(json_object_get(json_object_get(value, "hyperparameters"), "values")));
     json_object_foreach(json_object_get(json_object_get(value, "metrics"), "metrics"), name, metric)
@@ -132,6 +125,54 @@ bool take_keras(struct run_file *s, json_t *value)
     if (history_number(&number, score))
         history_set_metric(run, "score", number);
     history_set_text(s->history, "score", "score");
+    return true;
+}
+
+/* ---- the Trainer of Hugging Face ---- */
+
+/* A run leaves checkpoint-N/trainer_state.json, each with all steps before, and perhaps one in its own folder: the one with most steps
+ * counts. A search has its settings in it; otherwise they are in a pickle, but for two. */
+bool take_trainer(struct run_file *s, json_t *value)
+{
+    static const char *const told[] = {"metrics", "curves", "steps"}, *const settings[] = {"num_train_epochs",
+                                                                                           "train_batch_size"};
+    const json_t *control = json_object_get(json_object_get(value, "stateful_callbacks"), "TrainerControl"), *line;
+    const json_int_t step = json_integer_value(json_object_get(value, "global_step"));
+    char place[PATH_MAX], folder[PATH_MAX];
+    const char *name;
+    json_t *logged;
+    double number;
+    size_t i;
+    snprintf(folder, sizeof folder, "%.*s.", s->length, s->path);
+    const char *slash = realpath(folder, place) ? strrchr(place, '/') : NULL,
+               *key = slash ? history_place(place, s->path, (size_t)s->length, strncmp(slash, "/checkpoint-", 12) == 0) : NULL;
+    if (!key)
+        return history_fail(s->why, "cannot resolve %.300s", s->path), false;
+    json_t *run = history_run_of(s->history, s->starts, place);
+    if (step < json_integer_value(json_object_get(run, "last")))
+        return true;
+    json_object_set_new(run, "last", json_integer(step));
+    json_object_set_new(run, "weak", json_true()); /* each project has an `output` */
+    for (i = 0; i < sizeof told / sizeof *told; i++)
+        json_object_clear(json_object_get(run, told[i]));
+    history_set_text(run, "key", key);
+    history_set_text(run, "name", key);
+    history_set_text(run, "name", cli_json_string(value, "trial_name"));
+    const bool ended = step >= json_integer_value(json_object_get(value, "max_steps")) ||
+                       json_is_true(json_object_get(json_object_get(control, "args"), "should_training_stop"));
+    history_set_text(run, "state", ended ? "finished" : "running");
+    for (i = 0; i < sizeof settings / sizeof *settings; i++)
+        history_add_param(run, settings[i], json_incref(json_object_get(value, settings[i])));
+    history_add_param(run, "", json_incref(json_object_get(value, "trial_params")));
+    json_array_foreach(json_object_get(value, "log_history"), i, line) {
+        const double at = json_number_value(json_object_get(line, "step"));
+        json_object_foreach((json_t *)(uintptr_t)line, name, logged) {
+            if (strcmp(name, "train_runtime") == 0)
+                history_set_time(run, "seconds", json_number_value(logged));
+            else if (strcmp(name, "step") != 0 && strcmp(name, "epoch") != 0 && history_number(&number, logged))
+                history_add_point_at(run, name, at, number);
+        }
+    }
     return true;
 }
 
@@ -153,7 +194,7 @@ static void add_evaluation(struct run_file *s, const json_t *configs, json_t *ev
     history_set_text(run, "name", name);
     history_set_time(run, "ended", json_number_value(json_object_get(evaluation, "endtime")));
     history_set_text(run, "state", state >= 0 && state < 5 ? states[state] : "failed");
-    set_notes(run, cli_json_string(json_object_get(evaluation, "additional_info"), "traceback"));
+    history_set_notes(run, cli_json_string(json_object_get(evaluation, "additional_info"), "traceback"));
     history_add_param(run, "", json_incref(json_object_get(configs, id)));
     for (i = 0; i < sizeof also / sizeof *also; i++)
         history_add_param(run, also[i], json_incref(json_object_get(evaluation, also[i])));
@@ -218,7 +259,7 @@ static bool take_evaluation(void *context, json_t *line)
         history_set_text(run, "state", "failed");
     if (json_is_object(info))
         history_add_metrics(run, "", info, false);
-    set_notes(run, json_string_value(json_array_get(line, 4)));
+    history_set_notes(run, json_string_value(json_array_get(line, 4)));
     free(id);
     return true;
 }

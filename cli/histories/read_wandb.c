@@ -1,5 +1,5 @@
 /*
- * read_wandb.c: Weights & Biases: the run logs that its library writes, and JSON: answers of its GraphQL API, and what programs write
+ * read_wandb.c: Weights & Biases and SwanLab: the run logs that their libraries write; and JSON of W&B: answers of its GraphQL API, and what programs write
  * from its Python API, which is a list of runs, an object with such a list, or one run a line.
  *
  * A config is an object or, in answers of the API, the text of one, with {"value": .., "desc": ..} for each setting. Names that
@@ -7,6 +7,8 @@
  * of their texts, with _step.
  */
 #define _GNU_SOURCE /* asprintf */
+#include <unistd.h>
+
 #include "histories/readers.h"
 
 enum { FILE_BYTES = 1 << 30, DEPTH = 12 };
@@ -161,9 +163,9 @@ json_t *read_wandb(const char *path, const struct history_options *options, char
 /*
  * ---- run logs ----
  *
- * run-ID.wandb has a header of 7 bytes and blocks of 32,768 bytes. A record is CRC-32 (4 bytes, of the type and the data), length (2
+ * run-ID.wandb and run-ID.swanlab have a header of 7 bytes and blocks of 32,768 bytes. A record is CRC-32 (4 bytes, of the type and the data), length (2
  * bytes), type (1 byte: whole, first, middle or last part) and data; fewer than 7 bytes at the end of a block are not used. The data
- * is a protocol buffer (wandb_internal.proto, Record).
+ * is a protocol buffer (wandb_internal.proto or swanlab/record/v1, Record). SwanLab has the settings in files/config.yaml beside it.
  */
 
 enum {
@@ -180,12 +182,25 @@ enum {
     RECORD_RUN = 17,
     RECORD_EXIT = 18,
     RECORD_HEADER = 21,
-    JSON_TEXT = 16
+    JSON_TEXT = 16,
+    SWANLAB_START = 10,
+    SWANLAB_FINISH = 11,
+    SWANLAB_SCALAR = 13
 };
 
 #define PROJECT "the project" /* in the index, where no id has a blank */
 
+struct run_log;
+
+/* What the two tools write differently, and the fields of the record that begins a run. */
+struct form {
+    const char *tool, *title, *suffix, *header;
+    uint64_t id, project, name, about, started;
+    bool (*take)(struct run_log *log, struct bytes record, char why[HISTORY_WHY_MAX]);
+};
+
 struct run_log {
+    const struct form *form;
     json_t *history, *index, *run; /* run: NULL until its record was read */
     const char *path, *study;
     bool skipped; /* the run is of another project */
@@ -251,18 +266,25 @@ static void take_items(json_t *run, struct bytes record, void (*take)(json_t *ru
             take_item(run, field.part, take, (int64_t)step);
 }
 
+/* Returns the seconds of a Timestamp, or nan if there is none. */
+static double seconds_of(struct bytes time)
+{
+    uint64_t seconds = 0, nanoseconds = 0;
+    const bool has = varint_of(&seconds, time, 1);
+    varint_of(&nanoseconds, time, 2);
+    return has ? (double)seconds + (double)nanoseconds / 1e9 : (double)NAN;
+}
+
 /* A run that was resumed has several logs; the last one says how it ended. */
 static bool take_run(struct run_log *log, struct bytes record, char why[HISTORY_WHY_MAX])
 {
-    const struct bytes config = part_of(record, 4), about = part_of(record, 9), time = part_of(record, 17);
+    const struct form *form = log->form;
+    const struct bytes about = part_of(record, form->about);
     char id[128], project[128], name[256];
-    uint64_t seconds = 0, nanoseconds = 0;
-    copy_text(id, sizeof id, part_of(record, 1));
-    copy_text(project, sizeof project, part_of(record, 3));
-    copy_text(name, sizeof name, part_of(record, 8));
-    const bool has_start = varint_of(&seconds, time, 1);
-    varint_of(&nanoseconds, time, 2);
-    const double started = has_start ? (double)seconds + (double)nanoseconds / 1e9 : (double)NAN;
+    copy_text(id, sizeof id, part_of(record, form->id));
+    copy_text(project, sizeof project, part_of(record, form->project));
+    copy_text(name, sizeof name, part_of(record, form->name));
+    const double started = seconds_of(part_of(record, form->started));
     const char *other = json_string_value(json_object_get(log->index, PROJECT));
     log->skipped = log->study && strcmp(log->study, project) != 0;
     if (!log->skipped && other && strcmp(other, project) != 0)
@@ -278,8 +300,6 @@ static bool take_run(struct run_log *log, struct bytes record, char why[HISTORY_
     }
     json_t *text = log->run && about.at ? text_of_bytes(about) : NULL;
     history_set_text(log->run, "notes", json_string_value(text));
-    if (log->run && config.at)
-        take_items(log->run, config, take_config);
     json_decref(text);
     return true;
 }
@@ -322,7 +342,8 @@ static bool take_record(struct run_log *log, struct bytes record, char why[HISTO
         if (field.id == RECORD_HEADER)
             take_version(log->history, field.part);
         else if (field.id == RECORD_RUN)
-            good = take_run(log, field.part, why);
+            good = take_run(log, field.part, why) &&
+                   (!log->run || (take_items(log->run, part_of(field.part, 4), take_config), true));
         else if (!log->run || log->skipped)
             continue;
         else if (field.id == RECORD_HISTORY)
@@ -335,6 +356,71 @@ static bool take_record(struct run_log *log, struct bytes record, char why[HISTO
             take_metric(log->history, field.part);
         else if (field.id == RECORD_EXIT)
             take_exit(log->run, field.part);
+    }
+    return good;
+}
+
+static void take_scalar(json_t *run, struct bytes record)
+{
+    const struct bytes value = part_of(record, 5);
+    struct field field;
+    struct bytes rest = value;
+    uint64_t step = 0;
+    double number = 0; /* which is not written */
+    char name[512];
+    copy_text(name, sizeof name, part_of(record, 1));
+    varint_of(&step, record, 2);
+    while (next_field(&field, &rest))
+        if (field.id == 1)
+            number = as_double(&field);
+    if (value.at && strncmp(name, "__swanlab__", 11) != 0) /* the machine */
+        history_add_point(run, name, (int64_t)step, number);
+}
+
+static void take_finish(json_t *run, struct bytes record)
+{
+    static const char *const states[] = {"running", "finished", "failed", "killed"};
+    uint64_t state = 0;
+    varint_of(&state, record, 1);
+    history_set_text(run, "state", states[state < 4 ? state : 2]);
+    history_set_time(run, "ended", seconds_of(part_of(record, 3)));
+    json_t *error = part_of(record, 2).at ? text_of_bytes(part_of(record, 2)) : NULL;
+    history_set_notes(run, json_string_value(error));
+    json_decref(error);
+}
+
+/* Each setting is written as NAME: {desc: .., sort: .., value: ..}. */
+static bool take_settings(struct run_log *log, char why[HISTORY_WHY_MAX])
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(log->path, '/'), *name;
+    json_t *run = json_pack("{s:{}}", "params"), *value;
+    snprintf(path, sizeof path, "%.*sfiles/config.yaml", slash ? (int)(slash + 1 - log->path) : 0, log->path);
+    const bool good = access(path, F_OK) != 0 || history_yaml_settings(log->history, run, path, why);
+    json_object_foreach(json_object_get(run, "params"), name, value) {
+        const char *at = strstr(name, ".value");
+        char *own = NULL;
+        if (at && asprintf(&own, "%.*s%s", (int)(at - name), name, at + strlen(".value")) > 0)
+            history_add_param(log->run, own, json_incref(value));
+        free(own);
+    }
+    json_decref(run);
+    return good;
+}
+
+static bool take_swanlab(struct run_log *log, struct bytes record, char why[HISTORY_WHY_MAX])
+{
+    struct field field;
+    bool good = true;
+    while (good && next_field(&field, &record)) {
+        if (field.wire != PART)
+            continue;
+        if (field.id == SWANLAB_START)
+            good = take_run(log, field.part, why) && (!log->run || take_settings(log, why));
+        else if (log->run && field.id == SWANLAB_SCALAR)
+            take_scalar(log->run, field.part);
+        else if (log->run && field.id == SWANLAB_FINISH)
+            take_finish(log->run, field.part);
     }
     return good;
 }
@@ -361,50 +447,68 @@ static bool read_blocks(struct run_log *log, uint8_t *data, size_t length, char 
         memmove(data + start + whole, data + at + HEADER, n);
         whole += n;
         if (type == WHOLE || type == LAST)
-            good = take_record(log, (struct bytes){data + start, data + start + whole}, why);
+            good = log->form->take(log, (struct bytes){data + start, data + start + whole}, why);
         at += HEADER + n;
     }
     return good;
 }
 
 /* A log that has nothing of its run is of one that has just begun, or whose process was killed before it wrote. */
-static void add_unknown(json_t *history, json_t *index, const char *path)
+static void add_unknown(const struct run_log *log)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = strrchr(log->path, '/'), *name = slash ? slash + 1 : log->path, *suffix = log->form->suffix;
     char id[128];
     name += strncmp(name, "run-", 4) == 0 ? 4 : 0;
-    snprintf(id, sizeof id, "%.*s", (int)(strlen(name) - (cli_ends_with(name, ".wandb") ? strlen(".wandb") : 0)), name);
-    if (!json_object_get(index, id))
-        history_set_text(history_run_of(history, index, id), "state", "running");
+    snprintf(id, sizeof id, "%.*s", (int)(strlen(name) - (cli_ends_with(name, suffix) ? strlen(suffix) : 0)), name);
+    if (!json_object_get(log->index, id))
+        history_set_text(history_run_of(log->history, log->index, id), "state", "running");
 }
 
-static bool read_log(json_t *history, json_t *index, const char *path, const char *study, char why[HISTORY_WHY_MAX])
+static bool read_log(struct run_log log, char why[HISTORY_WHY_MAX])
 {
-    struct run_log log = {.history = history, .index = index, .path = path, .study = study};
     size_t length;
-    uint8_t *data = (uint8_t *)history_file_text(path, FILE_BYTES, &length, why);
-    bool good = data && (length >= HEADER && memcmp(data, ":W&B\xe1\xbe", 6) == 0 ? read_blocks(&log, data, length, why)
-                         : length ? history_fail(why, "%.300s is not a run log of W&B", path) != NULL
+    uint8_t *data = (uint8_t *)history_file_text(log.path, FILE_BYTES, &length, why);
+    bool good = data && (length >= HEADER && memcmp(data, log.form->header, strlen(log.form->header)) == 0
+                             ? read_blocks(&log, data, length, why)
+                         : length && memcmp(data, ":SWL", length < 4 ? length : 4) == 0
+                             ? history_fail(why,
+                                            "%.300s is a run log of a SwanLab before 0.8, whose form is not read; export the "
+                                            "table of runs as CSV there, and import that with --metric",
+                                            log.path) != NULL
+                         : length ? history_fail(why, "%.300s is not a run log of %s", log.path, log.form->title) != NULL
                                   : true);
     if (good && !log.run && !log.skipped)
-        add_unknown(history, index, path);
+        add_unknown(&log);
     free(data);
     return good;
 }
 
-json_t *read_wandb_logs(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+static json_t *read_logs(const struct form *form, const char *path, const struct history_options *options,
+                         char why[HISTORY_WHY_MAX])
 {
     FTS *tree = history_tree(path, why);
-    json_t *history = history_new("wandb"), *index = json_object();
+    json_t *history = history_new(form->tool), *index = json_object();
     bool good = tree != NULL;
     for (FTSENT *entry; good && (entry = history_entry(tree, INT_MAX));) {
         const char *dot = strrchr(entry->fts_name, '.');
-        if (dot && strcmp(dot, ".wandb") == 0 && history_in_time(entry->fts_statp, options))
-            good = read_log(history, index, entry->fts_path, options->study, why);
+        if (dot && strcmp(dot, form->suffix) == 0 && history_in_time(entry->fts_statp, options))
+            good = read_log((struct run_log){form, history, index, NULL, entry->fts_path, options->study, false}, why);
     }
     history_leave(tree);
     if (good && !json_array_size(json_object_get(history, "runs")))
-        good = history_fail(why, "%.300s has no run log of W&B%s%.60s", path, options->study ? " of the project " : "",
-                            options->study ? options->study : "");
+        good = history_fail(why, "%.300s has no run log of %s%s%.60s", path, form->title,
+                            options->study ? " of the project " : "", options->study ? options->study : "");
     return history_done(history, index, NULL, good);
+}
+
+json_t *read_wandb_logs(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    return read_logs(&(struct form){"wandb", "W&B", ".wandb", ":W&B\xe1\xbe", 1, 3, 8, 9, 17, take_record}, path, options, why);
+}
+
+/* The last byte of the header is the version of the form: 2 from release 0.8 on. */
+json_t *read_swanlab(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
+{
+    return read_logs(&(struct form){"swanlab", "SwanLab", ".swanlab", ":SWL\xd6\xe1\x02", 10, 1, 4, 5, 12, take_swanlab}, path,
+                     options, why);
 }

@@ -9,13 +9,13 @@
 
 typedef json_t *history_reader(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);
 
-history_reader read_wandb, read_wandb_logs, read_mlflow, read_mlflow_database, read_optuna, read_optuna_journal, read_tensorboard,
-    read_trackio, read_table, read_json_table, read_mlparty, read_stranger, read_ray, read_ray_result, read_aide, read_openevolve,
-    read_shinka, read_dvc, read_lightning;
+history_reader read_wandb, read_wandb_logs, read_swanlab, read_mlflow, read_mlflow_database, read_optuna, read_optuna_journal,
+    read_tensorboard, read_trackio, read_table, read_json_table, read_mlparty, read_stranger, read_ray, read_ray_result,
+    read_aide, read_openevolve, read_shinka, read_dvc, read_lightning;
 
 /* The file of a run, or of a whole search, in the folder that is read. */
 struct run_file {
-    json_t *history, *starts; /* starts: of Keras Tuner's trials, by their ids */
+    json_t *history, *starts; /* starts: of Keras Tuner's trials, by their ids; of the Trainer, runs by their folders */
     const char *folder;       /* the name of the file's folder .. */
     int length;               /* .. and the bytes of the file's path up to its name */
     const char *path;
@@ -23,7 +23,7 @@ struct run_file {
 };
 typedef bool run_file_reader(struct run_file *file, json_t *value); /* false with the reason */
 
-run_file_reader take_sacred, take_keras, take_smac, take_hpbandster, take_clearml, take_comet, take_neptune;
+run_file_reader take_sacred, take_keras, take_trainer, take_smac, take_hpbandster, take_clearml, take_comet, take_neptune;
 
 /* ---- history_run.c: the form ---- */
 
@@ -41,6 +41,7 @@ json_t *history_run_of(json_t *history, json_t *index, const char *key);
 
 void history_set_text(json_t *run, const char *member, const char *text); /* NULL and "" set nothing */
 void history_set_time(json_t *run, const char *member, double seconds);   /* nan sets nothing */
+void history_set_notes(json_t *run, const char *text); /* of a traceback, only its last line: it says what failed */
 
 /* Adds a setting. Takes the value: members of objects become settings `a.b`, lists their JSON text; null sets nothing. */
 void history_add_param(json_t *run, const char *name, json_t *value);
@@ -66,6 +67,10 @@ void history_drop_points(json_t *run, int64_t from);
 
 /* Marks the runs that others name as their parent (`nested`), as searches of scikit-learn and loops over settings make them in MLflow. */
 void history_mark_groups(json_t *history);
+
+/* Names the folder with the first bytes of a path, or the one `above` it, by its last two parts, so that a second import of another
+ * folder around it finds its runs again. Returns a part of place, or NULL if the folder cannot be resolved. */
+const char *history_place(char place[PATH_MAX], const char *path, size_t length, bool above);
 
 /* Adds one to the count of what was left out of the history for that reason. */
 void history_leave_out(json_t *history, const char *reason);
@@ -99,6 +104,9 @@ void history_yaml_cut(const char *text, char *end);
 
 /* Reads a value that ends with its line, in place. Returns false for lists, objects, references, and texts of several lines. */
 bool history_yaml_scalar(char *value);
+
+/* Reads `lr: 0.1` and, indented below `net:`, `w: 3` as net.w. What does not end with its line is left out, with all deeper lines. */
+bool history_yaml_settings(json_t *history, json_t *run, const char *path, char why[HISTORY_WHY_MAX]);
 
 /* Opens the tree in the order of its names, so that the same files give the same rows on every file system; NULL with the reason. */
 FTS *history_tree(const char *path, char why[HISTORY_WHY_MAX]);

@@ -588,6 +588,16 @@ run import -C tuner "$real/keras-tuner-1.4" --direction lower
 must_have out 'score: score, a lower one is better, says the store as does keras-tuner'
 must_equal 'trial_3 crash ' "$(cells tuner 7,9,10 | grep crash)"
 must_have tuner/results.tsv 'FailedTrialError: lr is too high'
+# A silent search records no times: trials of two searches are told apart by their folders.
+mkdir searches
+for search in one two; do
+    cp -r "$real/keras-tuner-1.4" searches/$search
+    sed 's/"trial_start": {[^}]*}/"trial_start": {}/' "$real/keras-tuner-1.4/oracle.json" >searches/$search/oracle.json
+    run import -C silent searches/$search --direction lower
+    must_have out '5 runs imported'
+done
+run import -C silent searches
+must_have out '10 runs were here already'
 run import -C guild "$real/guild-0.9" --metric loss --direction lower
 must_equal 'lr=0.1 noise=0 keep 0.43583300709724426 lr=0.1; noise=0; model='"'a b'"'
 lr=2 noise=0 crash  lr=2; noise=0; model='"'a b'" "$(cells guild 7,9,10,17 | cut -d ';' -f 1-3)"
@@ -669,6 +679,43 @@ run import -C tensorboardx "$real/tensorboardx-2.6" --direction lower --metric v
 must_have out 'metrics of 1 finished runs: hp/loss 1, val/loss 1, both/train 1, both/val 1'
 run import -C scalars "$real/torch-2.15-scalars" --direction lower --metric val/loss
 must_have out 'metrics of 1 finished runs: val/loss 1, both/x/val 1, both/x/train 1, both/x/ema 1'
+# SwanLab: a run that raised, one that its user ended, one that ended as nan, one that was resumed, one that was killed at its start.
+cp -r "$real/swanlab-0.10" swan
+mkdir swan/run-20261201_100000-dead
+touch swan/run-20261201_100000-dead/run-dead.swanlab
+run import -C swanlab swan --direction lower --metric val/loss
+must_have out 'swanlab, 6 runs: failed 1, killed 1, finished 3, running 1'
+must_have out '1 runs have not ended'
+must_equal 'failed crash abort harness_abort nan crash ünicode keep 0.5 resumed keep 0.3' "$(cells swanlab 7,9,10 | xargs)"
+must_have swanlab/results.tsv "flag=true; lr=0.1; model.dim=8; text=0.0001; n_='值'; metrics acc=0.75"
+must_have swanlab/results.tsv 'as recorded: ValueError: boom'
+run import -C swanlab swan --metric val/loss
+must_have out '5 runs were here already'
+must_fail 2 "has no run log of SwanLab of the project none" import -C swanlab "$real/swanlab-0.10" --study none --metric val/loss
+printf ':SWL\326\341\001' >swan/old.swanlab
+must_fail 2 'is a run log of a SwanLab before 0.8' import -C swanlab swan/old.swanlab
+# The newest state of each output folder of the Trainer counts; the last one says whether the training ended.
+mkdir -p outputs/a/checkpoint-9 outputs/b
+state() # STEP ENDED LOSS: a state after STEP of 20 steps
+{
+    printf '{"global_step": %d, "log_history": [{"epoch": 1.0, "eval_loss": 0.5, "step": 9}, {"eval_loss": %s, "step": %d}], "max_steps": 20,
+        "num_train_epochs": 2, "stateful_callbacks": {"TrainerControl": {"args": {"should_training_stop": %s}}}, "train_batch_size": 8}' "$1" "$3" "$1" "$2"
+}
+state 9 false 0.5 >outputs/a/checkpoint-9/trainer_state.json
+state 12 true NaN >outputs/b/trainer_state.json
+run import -C trainer outputs --direction lower --metric eval_loss
+must_have out 'transformers, 2 runs: running 1, finished 1'
+must_equal 'outputs/b crash' "$(cells trainer 7,9,10 | xargs)"
+mkdir outputs/a/checkpoint-20
+state 20 true 0.25 >outputs/a/checkpoint-20/trainer_state.json
+run import -C trainer outputs --metric eval_loss
+must_have out '1 runs imported: 1 keep'
+must_equal 'outputs/b crash outputs/a keep 0.25' "$(cells trainer 7,9,10 | xargs)"
+must_have trainer/results.tsv 'num_train_epochs=2; train_batch_size=8'
+run import -C trainer outputs/a/checkpoint-20/trainer_state.json --metric eval_loss
+must_have out '1 runs were here already'
+run import -C transformers "$SOURCE/fixtures/real/transformers/out" --direction higher --metric eval_accuracy
+must_have transformers/results.tsv '0.86'
 printf '\200\004\225\000' >study.pkl
 must_fail 2 'is a pickle of Python' import -C flaml study.pkl
 # Lines of one key whose step rises are a curve, and lines without a key are those of one training.
@@ -697,11 +744,10 @@ must_fail 2 'its lines are steps of one training, because only Step' import -C s
 printf 'name,step,score\na,10,0.5\nb,20,0.4\n' >named.csv
 run import -C epochs --dry-run --direction lower named.csv --metric score
 must_have out 'csv, 2 runs'
-mkdir -p multi/0/.hydra aimed/.aim swan/run-1
-touch multi/0/.hydra/overrides.yaml aimed/.aim/run_metadata.sqlite swan/run-1/run-1.swanlab
+mkdir -p multi/0/.hydra aimed/.aim
+touch multi/0/.hydra/overrides.yaml aimed/.aim/run_metadata.sqlite
 must_fail 2 'is of Hydra, which keeps no score' import -C syne multi
 must_fail 2 'is of Aim' import -C syne aimed
-must_fail 2 'is of SwanLab' import -C syne swan
 must_fail 2 'name the folder in which it is' import -C syne "$real/keras-tuner-1.4/oracle.json"
 mlflow_run=artifacts/mlruns/1/0123456789abcdef0123456789abcdef
 mkdir -p $mlflow_run/artifacts other/1/a/artifacts projects
