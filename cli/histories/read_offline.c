@@ -130,6 +130,8 @@ bool take_neptune(struct run_file *file, json_t *metadata)
     struct offline o = {.run = history_add_run(file->history, id ? id : file->folder), .counts = json_object()};
     bool good = true;
     snprintf(folder, sizeof folder, "%.*s", file->length - 1, file->path);
+    history_set_text(file->history, "caution",
+                     "neptune does not store values that are nan or infinite: a run that ended with one has the value before it");
     for (long n = -1; good && (n = next_file(folder, n, file->why)) >= 0;) {
         snprintf(data, sizeof data, "%s/data-%ld.log", folder, n);
         good = history_each_value(data, take_operation, &o, file->why);

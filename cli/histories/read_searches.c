@@ -375,7 +375,7 @@ static bool take_dvc(void *context, json_t *value)
 
 json_t *read_dvc(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX])
 {
-    json_t *history = history_new("dvc");
+    json_t *history = history_without_ends("dvc"); /* but for those that failed in its queue */
     (void)options;
     bool good = history_each_value(path, take_dvc, history, why);
     if (good && !json_array_size(json_object_get(history, "runs")))

@@ -625,6 +625,7 @@ must_have out 'smac, 5 runs: finished 4, failed 1'
 must_have smac/results.tsv 'ValueError: lr too high'
 run import -C dvc "$real/dvc-3.67.json" --direction lower --metric val.loss
 must_have out '1 commits without metrics are left out'
+must_have out 'dvc does not record how a run ended'
 must_equal 2 "$(grep -c 'train.lr' dvc/results.tsv)" 'experiments of DVC, without its work tree'
 must_have dvc/results.tsv '0.009999999999999995'
 printf 'Experiment,rev,typ,Created,parent,val.loss,train.lr\n' >dvc.csv
@@ -668,6 +669,7 @@ must_lack comet/results.tsv 'curr_step'
 run import -C neptune "$real/neptune-1.14" --direction lower
 must_have out 'metrics of 1 finished runs: val/loss 1'
 must_have neptune/results.tsv '0.3333333333333333'
+must_have out 'neptune does not store values that are nan or infinite: a run that ended with one has the value before it'
 must_have neptune/results.tsv 'lr=0.1'
 run show -C neptune 000
 must_have out '2026-11-29T10:11:51'
