@@ -1,6 +1,6 @@
 """Makes histories with the real tools, imports them, and compares every row with what the tool's own API answers.
 
-By hand, in an environment that has the newest releases: pip install optuna wandb trackio mlflow tensorboardX tensorboard fieldkit 'ray[tune]' sacred smac nevergrad comet_ml
+By hand, in an environment that has the newest releases: pip install optuna wandb trackio mlflow tensorboardX tensorboard fieldkit 'ray[tune]' sacred smac nevergrad comet_ml swanlab
     python3 tests/real-histories/compare.py build/cli/lineage [TOOL...]
 
 A tool that is not installed is named and left out. Prints the versions, the number of rows of each history and each difference;
@@ -273,6 +273,45 @@ def make_wandb_resumed(wandb, settings):
                 run["exit"] = record.exit.exit_code
     expected = {key: ("scored" if run["exit"] == 0 else "crash", max(run["history"])[1], run["config"]) for key, run in read.items()}
     check("wandb resumed", "wandb", "lower", expected, "--study", "r", "--metric", "val_loss")
+
+
+# ---- SwanLab ----
+
+def make_swanlab():
+    """Each run is a process of its own, because a killed one takes its process with it; the library's own reader says what is in the logs."""
+    code = """import os, sys, time, swanlab
+name, values = sys.argv[1], [float(value) for value in sys.argv[2:]]
+swanlab.init(project="p", experiment_name=name, id=name[:7] + "00000" if name.startswith("resumed") else None, resume="allow",
+             config={"lr": 0.1, "opt": {"name": "adam"}, "flag": True}, mode="offline", logdir="swanlog")
+for step, value in enumerate(values):
+    swanlab.log({"val/loss": value}, step=step + 10 * name.endswith("again"))
+if name == "failed": raise ValueError("boom")
+if name == "killed": time.sleep(3), os._exit(9)
+swanlab.finish(**({"state": "aborted"} if name == "aborted" else {}))"""
+    runs = {"plain": (1.0, 0.5), "nan": (1.0, NAN), "inf": (INF,), "none": (), "ünicode": (0.25,), "failed": (0.125,), "killed": (0.0625,), "aborted": (0.75,),
+            "resumed": (0.9,), "zero": (1.0, 0.0), "long": [1 / (i + 1) for i in range(3000)]}
+    started = [subprocess.Popen([sys.executable, "-c", code, name, *map(str, values)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for name, values in runs.items()]
+    for process in started:
+        process.wait()
+    subprocess.run([sys.executable, "-c", code, "resumed again", "0.3", "0.4"], capture_output=True)
+    from swanlab.proto.swanlab.record.v1 import record_pb2
+    from swanlab.sdk.internal.core_python.store import DataStoreReader
+    labels, expected, last = {2: "crash", 3: "harness_abort"}, {}, {}
+    for path in sorted(pathlib.Path("swanlog").glob("*/*.swanlab")):
+        key, reader = None, DataStoreReader()
+        if path.stat().st_size == 0:
+            continue
+        reader.open(str(path))
+        for data in reader:
+            record = record_pb2.Record.FromString(data if isinstance(data, bytes) else data[0])
+            if record.HasField("start"):
+                key = record.start.id
+            elif record.HasField("scalar") and record.scalar.key == "val/loss":
+                last[key] = max(last.get(key, (-1, None)), (record.scalar.step, record.scalar.value.number), key=lambda pair: pair[0])
+            elif record.HasField("finish"):
+                score = last.get(key, (0, None))[1]
+                expected[key] = (labels.get(record.finish.state) or label_of(score), score, {"lr": 0.1, "opt.name": "adam", "flag": "true"})
+    check("swanlab", "swanlog", "lower", expected, "--metric", "val/loss")
 
 
 # ---- trackio ----
