@@ -15,8 +15,7 @@ enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
 
 /* One parameter of one trial. */
 struct setting {
-    const char *text; /* NULL for a number */
-    double value;
+    const struct lineage_param *param;
     size_t trial;
 };
 
@@ -71,13 +70,12 @@ static bool same_order(double low, double high)
     return !(low > 0 && high / low >= 50);
 }
 
-/* Replaces texts by their rank in the alphabet; a number among them counts as missing. Returns false when out of
- * memory. */
-static bool number_words(struct model_axis *axis, struct setting *settings, size_t n)
+/* Lists the texts of an axis in the order of the alphabet, *distinct of them. Returns false when out of memory. */
+static bool list_words(struct model_axis *axis, const struct setting *settings, size_t n, size_t *distinct)
 {
-    size_t words = 0, distinct = 0;
+    size_t words = 0;
     for (size_t i = 0; i < n; i++)
-        words += settings[i].text != NULL;
+        words += settings[i].param->text != NULL;
     if (!words)
         return true;
     axis->words = malloc(words * sizeof *axis->words);
@@ -85,40 +83,48 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
         return false;
     words = 0;
     for (size_t i = 0; i < n; i++)
-        if (settings[i].text)
-            axis->words[words++] = settings[i].text;
+        if (settings[i].param->text)
+            axis->words[words++] = settings[i].param->text;
     qsort(axis->words, words, sizeof *axis->words, cli_by_text);
     for (size_t i = 0; i < words; i++)
-        if (!i || strcmp(axis->words[i], axis->words[distinct - 1]) != 0)
-            axis->words[distinct++] = axis->words[i];
-    for (size_t i = 0; i < n; i++) {
-        const char **at =
-            settings[i].text ? bsearch(&settings[i].text, axis->words, distinct, sizeof *axis->words, cli_by_text) : NULL;
-        settings[i].value = at ? (double)(at - axis->words) : NAN;
-    }
+        if (!i || strcmp(axis->words[i], axis->words[*distinct - 1]) != 0)
+            axis->words[(*distinct)++] = axis->words[i];
     return true;
+}
+
+/* A text is replaced by its rank in the alphabet; a number among texts counts as missing. */
+static double place_of(const struct model_axis *axis, size_t words, const struct lineage_param *param)
+{
+    if (!axis->words)
+        return param->value;
+    const char **at = param->text ? bsearch(&param->text, axis->words, words, sizeof *axis->words, cli_by_text) : NULL;
+    return at ? (double)(at - axis->words) : NAN;
 }
 
 /* Returns false when out of memory. */
 static bool add_axis(struct model_axis *axis, size_t trials, const struct named *named)
 {
-    struct setting *settings = named->settings;
     const size_t n = named->n;
+    size_t words = 0;
     *axis = (struct model_axis){
         .name = named->name, .distinct = malloc(n * sizeof(double)), .value = malloc((trials + 1) * sizeof(double))};
-    if (!axis->distinct || !axis->value || !number_words(axis, settings, n))
+    if (!axis->distinct || !axis->value || !list_words(axis, named->settings, n, &words))
         return false;
     /* NAN marks a trial without the parameter. A second array is not needed, because every user tests for NAN
      * anyway. */
     for (size_t i = 0; i < trials; i++)
         axis->value[i] = NAN;
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(settings[i].value))
-            axis->value[settings[i].trial] = axis->distinct[axis->n++] = settings[i].value;
+    for (size_t i = 0; i < n; i++) {
+        const double place = place_of(axis, words, named->settings[i].param);
+        if (!isnan(place))
+            axis->value[named->settings[i].trial] = axis->distinct[axis->n++] = place;
+    }
     qsort(axis->distinct, axis->n, sizeof(double), cli_by_number);
     for (size_t i = 0; i < axis->n; i++)
         if (!i || axis->distinct[i] != axis->distinct[axis->n_distinct - 1])
             axis->distinct[axis->n_distinct++] = axis->distinct[i];
+    double *fitting = realloc(axis->distinct, (axis->n_distinct + 1) * sizeof *fitting); /* mostly a few of a million */
+    axis->distinct = fitting ? fitting : axis->distinct;
     axis->low = axis->n ? axis->distinct[0] : 0;
     axis->high = axis->n ? axis->distinct[axis->n_distinct - 1] : 0;
     axis->log = axis->n && !axis->words && !same_order(axis->low, axis->high);
@@ -207,7 +213,7 @@ static bool collect(const struct model *model, struct names *names, struct setti
                 if (!named)
                     return false;
                 if (pass)
-                    named->settings[named->at++] = (struct setting){param->text, param->value, i};
+                    named->settings[named->at++] = (struct setting){param, i};
                 else
                     total++, named->n++;
             }

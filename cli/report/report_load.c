@@ -24,27 +24,28 @@ struct block {
 
 /* The walk's texts are valid for one row only. They are copied into blocks of 256 kB, because a million small
  * allocations would cost more than reading them. */
-static void *keep(struct model *model, const void *data, size_t size)
+static void *keep(struct model *model, const void *data, size_t size, size_t alignment)
 {
     struct block *block = model->memory;
-    size_t need = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
-    if (!block || block->size - block->used < need) {
-        size_t room = need > BLOCK ? need : BLOCK;
+    size_t from = block ? (block->used + alignment - 1) / alignment * alignment : 0;
+    if (!block || block->size < from || block->size - from < size) {
+        size_t room = size > BLOCK ? size : BLOCK;
         block = malloc(sizeof *block + room);
         if (!block)
             return NULL;
         *block = (struct block){.next = model->memory, .size = room};
         model->memory = block;
+        from = 0;
     }
-    void *out = (char *)block->bytes + block->used;
-    block->used += need;
+    void *out = (char *)block->bytes + from;
+    block->used = from + size;
     return size ? memcpy(out, data, size) : out;
 }
 
 /* Empty cells, which are most of them, share one constant. */
 static const char *keep_text(struct model *model, const char *text)
 {
-    return text && *text ? keep(model, text, strlen(text) + 1) : "";
+    return text && *text ? keep(model, text, strlen(text) + 1, 1) : "";
 }
 
 /* The walk visits parents before children, so the trials above the current depth are its ancestors. */
@@ -73,7 +74,7 @@ static const char *keep_name(struct model *model, const char *name, size_t i)
 
 static const struct lineage_param *keep_params(struct model *model, const struct lineage_param *list, size_t n)
 {
-    struct lineage_param *params = keep(model, list, n * sizeof *params);
+    struct lineage_param *params = keep(model, list, n * sizeof *params, _Alignof(struct lineage_param));
     for (size_t i = 0; params && i < n; i++)
         if (!(params[i].name = keep_name(model, params[i].name, i)) ||
             (params[i].text && !(params[i].text = keep_text(model, params[i].text))))
@@ -105,7 +106,6 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     out->score = if_finite(trial->score);
     out->odd = trial->score.present && !out->score.present ? lineage_number_format(odd, trial->score.value) : "";
     out->odd = keep_text(model, out->odd);
-    out->delta = if_finite(trial->delta_vs_best);
     out->train_s = if_finite(trial->train_s);
     out->total_s = if_finite(trial->total_s);
     out->measured = lineage_label_is_measured(trial->status) && out->score.present;
@@ -115,7 +115,7 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     out->metrics = keep_params(model, trial->metrics, trial->n_metrics);
     out->n_metrics = trial->n_metrics;
     out->n_params = trial->n_params;
-    out->turns = keep(model, trial->turns, trial->n_turns * sizeof *trial->turns);
+    out->turns = keep(model, trial->turns, trial->n_turns * sizeof *trial->turns, _Alignof(struct lineage_turn_stat));
     out->n_turns = trial->n_turns;
     return out->params && out->metrics && out->turns && out->odd;
 }

@@ -26,7 +26,7 @@ enum {
 struct model_trial {
     const char *id, *specialist, *parent_exp, *hypothesis, *expected, *timestamp, *notes, *snapshot;
     enum lineage_label label;
-    struct lineage_number score, delta, train_s, total_s; /* absent if not finite */
+    struct lineage_number score, train_s, total_s; /* absent if not finite */
     const char *odd;              /* the score as text if it is not finite: "inf", "-inf", "nan"; else "" */
     struct lineage_number margin; /* half of the score's 95 % interval; absent if the noise is unknown */
     struct lineage_hypothesis prediction;
