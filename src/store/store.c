@@ -217,17 +217,16 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
                                           struct lineage_error *err)
 {
     SCOPED_BUF text = {0};
-    enum lineage_status status = LINEAGE_OK;
     config_write(&text, config, more);
     if (text.failed)
-        status = store_no_memory(err);
+        TRY(store_no_memory(err));
     else if (log_has_requests(store->log))
-        status = log_postgres_set_settings(store->log, before->data, text.data, err);
+        TRY(log_postgres_set_settings(store->log, before->data, text.data, err));
     else
-        status = fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, err);
-    if (status == LINEAGE_OK && log_has_requests(store->log))
+        TRY(fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, err));
+    if (log_has_requests(store->log))
         remember_settings(store->dir_fd, text.data);
-    return status;
+    return LINEAGE_OK;
 }
 
 /* What change_settings writes: the settings as they were read, changed by a function. */
@@ -503,13 +502,12 @@ static enum lineage_status find_settings(struct lineage_store *store, bool *foun
 {
     SCOPED_BUF text = {0};
     struct stat st;
-    enum lineage_status status = LINEAGE_OK;
     *found = fs_stat(store->dir_fd, PLACE_CONFIG, 0, &st) != 0 && errno == ENOENT && acknowledged_settings(store, &text);
     if (*found)
-        status = config_parse(&store->config, store->more, text.data, text.length, err);
-    if (*found && status == LINEAGE_OK)
+        TRY(config_parse(&store->config, store->more, text.data, text.length, err));
+    if (*found)
         (void)!fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, NULL); /* a reader may not write */
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir, const struct lineage_open_options *options,

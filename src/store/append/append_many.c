@@ -47,13 +47,12 @@ static enum lineage_status fail_row(size_t i, enum lineage_status status, struct
 /* All rows are checked before the claim, so that a mistake in any of them is reported without waiting for it. */
 static enum lineage_status check_batch(struct batch *batch, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+    for (size_t i = 0; i < batch->n; i++) {
         choose_options(batch, i);
-        status = fail_row(i, appending_check(&batch->row, &batch->trials[i], err), err);
+        TRY(fail_row(i, appending_check(&batch->row, &batch->trials[i], err), err));
         batch->notes[i] = batch->row.checked.notes;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Checks and completes row i and appends it to `out`. */
@@ -131,12 +130,11 @@ static enum lineage_status append_batch_locked(struct batch *batch, struct linea
 
 static enum lineage_status give_rows(struct batch *batch, struct lineage_trial *rows, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+    for (size_t i = 0; i < batch->n; i++) {
         batch->row.trial = batch->rows[i];
-        status = appending_give_row(&rows[i], &batch->row, err);
+        TRY(appending_give_row(&rows[i], &batch->row, err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status make_room(struct batch *batch, bool rows, struct lineage_error *err)
@@ -229,13 +227,13 @@ static enum lineage_status make_batch_request(struct batch *batch, struct outbox
 static enum lineage_status keep_batch(struct batch *batch, const struct lineage_error *why, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
-    enum lineage_status status = outbox_request_keep(a->request, a->store, why, !batch->options->no_sync, err);
-    for (size_t i = 0; status == LINEAGE_OK && batch->rows && i < batch->n; i++) {
+    TRY(outbox_request_keep(a->request, a->store, why, !batch->options->no_sync, err));
+    for (size_t i = 0; batch->rows && i < batch->n; i++) {
         batch->rows[i] = batch->trials[i];
         batch->rows[i].notes = batch->notes[i];
-        status = appending_format_text(a, &batch->rows[i].exp_id, err, "%s.%zu", a->request->id, i + 1);
+        TRY(appending_format_text(a, &batch->rows[i].exp_id, err, "%s.%zu", a->request->id, i + 1));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status append_batch_on_server(struct batch *batch, struct lineage_error *err)

@@ -30,17 +30,16 @@
 static enum lineage_status append_id_find(struct appending *a, const char *id, const char **there, struct lineage_error *err)
 {
     const char *spellings[] = {id, id_bare(id), NULL};
-    enum lineage_status status = LINEAGE_OK;
     bool found = false;
     *there = NULL;
     if (strlen(id) <= 256)
         TRY(appending_format_text(a, &spellings[2], err, "exp_%s", id));
-    for (size_t i = 0; status == LINEAGE_OK && !found && i < 3; i++)
+    for (size_t i = 0; !found && i < 3; i++)
         if (spellings[i] && (!i || spellings[i] != id)) {
-            status = append_has_id(a->store, spellings[i], &found, err);
+            TRY(append_has_id(a->store, spellings[i], &found, err));
             *there = found ? spellings[i] : NULL;
         }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Files of a trial whose row is gone are still those of that trial. */
@@ -68,12 +67,12 @@ static enum lineage_status give_id(struct appending *a, struct lineage_error *er
 
 static enum lineage_status give_next_id(struct appending *a, struct lineage_error *err)
 {
-    enum lineage_status status = give_id(a, err);
-    while (status == LINEAGE_OK && !a->request && has_files(a->store, a->trial.exp_id)) {
+    TRY(give_id(a, err));
+    while (!a->request && has_files(a->store, a->trial.exp_id)) {
         a->store->append->next_id++;
-        status = give_id(a, err);
+        TRY(give_id(a, err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Fills in a->trial.exp_id with the next number, or checks the id that the caller gave: LINEAGE_EEXIST if the store has

@@ -93,10 +93,10 @@ enum lineage_status appending_claim(struct appending *a, struct lineage_error *e
     a->end = state->end;
     if (state->valid && log_claim_unchanged(a->store->log, &a->end))
         return LINEAGE_OK;
-    enum lineage_status status = a->request ? LINEAGE_OK : try_without_file(a, err);
-    if (status == LINEAGE_OK && !(a->request && state->valid)) /* otherwise the claim returns the rows of others */
-        status = append_get_ready(a->store, !a->options->allow_missing_parent, err);
-    return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
+    TRY(a->request ? LINEAGE_OK : try_without_file(a, err));
+    if (!(a->request && state->valid)) /* otherwise the claim returns the rows of others */
+        TRY(append_get_ready(a->store, !a->options->allow_missing_parent, err));
+    return log_claim(a->store->log, &a->end, err);
 }
 
 /* Puts the values that are meant in the place of what lineage has shown of them, so that no second value looks like the first.

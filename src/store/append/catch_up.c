@@ -497,14 +497,14 @@ static enum lineage_status know_end(struct lineage_store *store, struct log_stat
 /* A server knows ids that it gave to rows which it has lost since; no later row gets one of them. */
 enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
-    enum lineage_status status = know_end(store, end, err);
+    TRY(know_end(store, end, err));
     struct append_state *state = store->append;
-    if (status == LINEAGE_OK && state->next_id < store->log->next_id) {
+    if (state->next_id < store->log->next_id) {
         state->next_id = store->log->next_id;
         if (state->id_width < store->log->id_width)
             state->id_width = store->log->id_width;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then, void *context,

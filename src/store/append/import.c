@@ -252,7 +252,6 @@ static enum lineage_status choose_target(struct importing *in, struct tsv_reader
     struct tsv_record record;
     const struct tsv_cell *cells;
     size_t n, begin = in->out.length;
-    enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; i < in->layout.n_cells; i++)
         in->has_json = in->has_json || json_column_is(in->layout.names[i]);
     if (in->is_new) {
@@ -267,16 +266,13 @@ static enum lineage_status choose_target(struct importing *in, struct tsv_reader
         if (in->out.failed)
             return store_no_memory(err);
         tsv_scanner_init(&scanner, in->out.data + begin, in->out.length - begin, 0, 1);
-        status = tsv_scan(&scanner, &record) ? tsv_parse(reader, &record, &cells, &n, err)
-                                             : store_fail(err, LINEAGE_EINVAL, "the header has an open quote");
-        if (status == LINEAGE_OK)
-            status = row_layout_read(&in->own, cells, n, NULL, err);
-        if (status == LINEAGE_OK)
-            in->target = &in->own;
+        TRY(tsv_scan(&scanner, &record) ? tsv_parse(reader, &record, &cells, &n, err)
+                                        : store_fail(err, LINEAGE_EINVAL, "the header has an open quote"));
+        TRY(row_layout_read(&in->own, cells, n, NULL, err));
+        in->target = &in->own;
     }
-    if (status == LINEAGE_OK)
-        report_columns(in, header);
-    return status;
+    report_columns(in, header);
+    return LINEAGE_OK;
 }
 
 /* Checks the cells that the row takes over unchanged. */

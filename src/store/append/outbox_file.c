@@ -171,15 +171,15 @@ static enum lineage_status read_request(const struct outbox_file *file, enum req
         return failed("read", file->name, err);
     SCOPED_FREE char *bytes = malloc((size_t)st.st_size + 1);
     ssize_t n = bytes ? fs_read_at(file->fd, bytes, (size_t)st.st_size, 0) : 0;
-    enum lineage_status status = !bytes ? store_no_memory(err) : n < 0 ? failed("read", file->name, err) : LINEAGE_OK;
-    if (status == LINEAGE_OK && n >= 0) {
+    TRY(!bytes ? store_no_memory(err) : n < 0 ? failed("read", file->name, err) : LINEAGE_OK);
+    if (n >= 0) {
         bytes[n] = '\0';
         *state = look_at(bytes, (size_t)n, &text, &length);
         /* This program wrote the text, so only memory can be missing. */
         if (*state == REQUEST_WHOLE && !(*request = json_loadb(text, length, 0, NULL)))
-            status = store_no_memory(err);
+            TRY(store_no_memory(err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 struct names {

@@ -286,14 +286,13 @@ static enum lineage_status add_records(struct sending *s, const struct buf *byte
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
-    enum lineage_status status = LINEAGE_OK;
     tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
     if (s->store->append->finish_line)
         buf_puts(&s->out, "\n");
-    while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
+    while (tsv_scan(&scanner, &record))
         if (record.content)
-            status = add_record(s, &record, err);
-    return status;
+            TRY(add_record(s, &record, err));
+    return LINEAGE_OK;
 }
 
 static void tell(const struct sending *s)

@@ -275,12 +275,11 @@ static enum lineage_status bring_entry(struct carrier *c, const char *temporary,
 /* Creates links last, whatever the order of the manifest. */
 static enum lineage_status bring_entries(struct carrier *c, const char *temporary, const json_t *entries)
 {
-    enum lineage_status status = LINEAGE_OK;
     for (int links = 0; links < 2; links++)
-        for (size_t i = 0; status == LINEAGE_OK && i < json_array_size(entries); i++)
+        for (size_t i = 0; i < json_array_size(entries); i++)
             if ((json_object_get(json_array_get(entries, i), "link") != NULL) == links)
-                status = bring_entry(c, temporary, json_array_get(entries, i));
-    return status;
+                TRY(bring_entry(c, temporary, json_array_get(entries, i)));
+    return LINEAGE_OK;
 }
 
 static enum lineage_status read_manifest(struct carrier *c, const char *name, json_t **entries)

@@ -228,14 +228,13 @@ static enum lineage_status check_seeds(const struct comparing *c, struct lineage
 
 static enum lineage_status compare(struct comparing *c, struct lineage_comparison *out, struct lineage_error *err)
 {
-    enum lineage_status status = variants_collect(c, err);
-    if (status == LINEAGE_OK)
-        status = check_seeds(c, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < c->n; i++)
-        status = describe(&c->groups[i], err);
-    for (size_t i = 1; status == LINEAGE_OK && i < c->n; i++)
-        status = test_group(&c->groups[0], &c->groups[i], out->confidence, err);
-    return status == LINEAGE_OK ? give(c, out, err) : status;
+    TRY(variants_collect(c, err));
+    TRY(check_seeds(c, err));
+    for (size_t i = 0; i < c->n; i++)
+        TRY(describe(&c->groups[i], err));
+    for (size_t i = 1; i < c->n; i++)
+        TRY(test_group(&c->groups[0], &c->groups[i], out->confidence, err));
+    return give(c, out, err);
 }
 
 enum lineage_status lineage_compare(struct lineage_store *store, const struct lineage_compare_options *options,

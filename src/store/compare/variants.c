@@ -467,14 +467,13 @@ static enum lineage_status add_matching(struct comparing *c, struct group *g, co
     struct lineage_condition conditions[2 * MAX_CONDITIONS];
     struct lineage_query query = {.conditions = conditions, .n_conditions = o->n_conditions};
     char *rest = pieces;
-    enum lineage_status status = LINEAGE_OK;
     if (o->n_conditions)
         memcpy(conditions, o->conditions, o->n_conditions * sizeof *conditions);
-    for (char *p = next_piece(&rest); status == LINEAGE_OK && p; p = next_piece(&rest))
-        status = query.n_conditions == sizeof conditions / sizeof *conditions
-                     ? store_fail(err, LINEAGE_ELIMIT, "variant '%.80s' has too many conditions", text)
-                     : take_piece(c, &query, &conditions[query.n_conditions], p, text, err);
-    return status == LINEAGE_OK ? add_found(c, &query, g, NULL, err) : status;
+    for (char *p = next_piece(&rest); p; p = next_piece(&rest))
+        TRY(query.n_conditions == sizeof conditions / sizeof *conditions
+                ? store_fail(err, LINEAGE_ELIMIT, "variant '%.80s' has too many conditions", text)
+                : take_piece(c, &query, &conditions[query.n_conditions], p, text, err));
+    return add_found(c, &query, g, NULL, err);
 }
 
 /* The text is first tried as a specialist, because a specialist's name is free text and may look like a setting or an
@@ -547,15 +546,14 @@ static enum lineage_status place_baseline(struct comparing *c, struct lineage_er
 static enum lineage_status collect_given(struct comparing *c, struct lineage_error *err)
 {
     const struct lineage_compare_options *o = c->options;
-    enum lineage_status status = LINEAGE_OK;
     bool among = !o->baseline;
     for (size_t i = 0; i < o->n_variants; i++)
         among = among || strcmp(o->variants[i], o->baseline) == 0;
     if (!among)
-        status = collect_text(c, o->baseline, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < o->n_variants; i++)
-        status = collect_text(c, o->variants[i], err);
-    return status;
+        TRY(collect_text(c, o->baseline, err));
+    for (size_t i = 0; i < o->n_variants; i++)
+        TRY(collect_text(c, o->variants[i], err));
+    return LINEAGE_OK;
 }
 
 /* Seeds are merged last, because a variant given as several ids gets trials of the same seed from several calls. */

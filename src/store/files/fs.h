@@ -31,6 +31,13 @@ static inline void fs_close_scoped(const int *fd)
 {
     fs_close(*fd);
 }
+/* Closes a SCOPED_FD before its scope ends, where it matters whether that succeeds. */
+static inline int fs_close_now(int *fd)
+{
+    const int closing = *fd;
+    *fd = -1;
+    return fs_close(closing);
+}
 /* One write(2) of everything, repeated after EINTR. Returns the number of bytes written (fewer on a full disk) or
  * -1. */
 ssize_t fs_write_once(int fd, const void *data, size_t length);

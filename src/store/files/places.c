@@ -19,15 +19,13 @@
  * acknowledged meanwhile. A parent that this user must not read cannot be synced. */
 static enum lineage_status sync_parent(const char *dir, struct lineage_error *err)
 {
-    struct buf parent = {0};
+    SCOPED_BUF parent = {0};
     buf_printf(&parent, "%s/..", dir);
     if (parent.failed)
         return store_no_memory(err);
     SCOPED_FD fd = fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
-    bool ok = fd >= 0 ? fs_sync_dir(fd) == 0 : errno == EACCES;
-    enum lineage_status status = ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot sync the parent of %s", dir);
-    buf_release(&parent);
-    return status;
+    const bool ok = fd >= 0 ? fs_sync_dir(fd) == 0 : errno == EACCES;
+    return ok ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "cannot sync the parent of %s", dir);
 }
 
 /* Creates the directory but not its parents, like mkdir. */

@@ -57,20 +57,17 @@ static int copy_bytes(int from, int to, uint64_t size)
  * because opening a pipe would block the append. */
 static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir, const char *name, mode_t mode)
 {
-    enum lineage_status status = LINEAGE_OK;
     struct stat st = {0};
     SCOPED_FD from = fs_open(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    int to = from < 0 ? -1 : fs_open(to_dir, name, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
+    SCOPED_FD to = from < 0 ? -1 : fs_open(to_dir, name, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
     if (from < 0 || fs_stat_open(from, &st) != 0)
-        status = failed(c, "read", name);
-    else if (!S_ISREG(st.st_mode))
-        status = store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is no longer a file", name);
-    else if (to < 0 || copy_bytes(from, to, (uint64_t)st.st_size) != 0 || fs_chmod(to, mode & 0777) != 0 || /* umask */
-             (c->sync && fs_sync(to) != 0))
-        status = failed(c, "copy", name);
-    if (to >= 0 && fs_close(to) != 0 && status == LINEAGE_OK)
-        status = failed(c, "copy", name);
-    return status;
+        return failed(c, "read", name);
+    if (!S_ISREG(st.st_mode))
+        return store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is no longer a file", name);
+    const bool copied = to >= 0 && copy_bytes(from, to, (uint64_t)st.st_size) == 0 &&
+                        fs_chmod(to, mode & 0777) == 0 && /* umask */
+                        (!c->sync || fs_sync(to) == 0) && fs_close_now(&to) == 0;
+    return copied ? LINEAGE_OK : failed(c, "copy", name);
 }
 
 /* Links are copied, not followed: a link to a terabyte of data is part of the work directory, but the data is not. */

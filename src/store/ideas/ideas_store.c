@@ -53,8 +53,8 @@ static enum lineage_status ask_rows(void *question, struct lineage_error *err)
 {
     struct rows_question *q = question;
     q->found.n = 0;
-    enum lineage_status status = mirror_sync(q->store->mirror, err);
-    return status == LINEAGE_OK ? mirror_query(q->store->mirror, q->query, &q->found, err) : status;
+    TRY(mirror_sync(q->store->mirror, err));
+    return mirror_query(q->store->mirror, q->query, &q->found, err);
 }
 
 /* Opens a cursor over the trials of a query that names no settings in words. */
@@ -93,8 +93,8 @@ enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct 
 {
     static const struct lineage_query all = {0};
     struct lineage_cursor *cursor;
-    enum lineage_status status = ideas_rows_open(&cursor, store, &all, err);
-    return status == LINEAGE_OK ? ideas_rows_add(ideas, store, cursor, err) : status;
+    TRY(ideas_rows_open(&cursor, store, &all, err));
+    return ideas_rows_add(ideas, store, cursor, err);
 }
 
 enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err)
@@ -322,10 +322,9 @@ static bool mentions(const char *text, const char *word)
 enum lineage_status lineage_sql_typed(struct lineage_store *store, const char *statement, lineage_sql_typed_row *row,
                                       void *context, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     if (mentions(statement, "change") || mentions(statement, "citation") || mentions(statement, "reading"))
-        status = read_all(store, err);
-    return status == LINEAGE_OK ? mirror_ask_sql(store, statement, row, context, err) : status;
+        TRY(read_all(store, err));
+    return mirror_ask_sql(store, statement, row, context, err);
 }
 
 struct texts_of_row {

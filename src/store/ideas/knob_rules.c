@@ -97,7 +97,6 @@ static enum lineage_status separate(struct lineage_ideas *ideas, const struct li
 enum lineage_status lineage_ideas_add_rules(struct lineage_ideas *ideas, const struct lineage_knob_rule *rules, size_t n,
                                             struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     char words[SPELLED_MAX];
     if (ideas->settled)
         return store_fail(err, LINEAGE_EINVAL, "rules cannot be added to a settled set of ideas");
@@ -108,13 +107,13 @@ enum lineage_status lineage_ideas_add_rules(struct lineage_ideas *ideas, const s
         for (size_t k = 0; k < rules[i].n; k++)
             if (!spell(words, rules[i].names[k]))
                 return store_fail(err, LINEAGE_EINVAL, "knobs: '%s' has no word that could name a setting", rules[i].names[k]);
-    for (size_t i = 0; i < n && status == LINEAGE_OK; i++)
+    for (size_t i = 0; i < n; i++)
         if (rules[i].n && rules[i].relation == LINEAGE_KNOBS_SAME)
-            status = join(ideas, &rules[i], err);
-    for (size_t i = 0; i < n && status == LINEAGE_OK; i++)
+            TRY(join(ideas, &rules[i], err));
+    for (size_t i = 0; i < n; i++)
         if (rules[i].n && rules[i].relation == LINEAGE_KNOBS_DIFFERENT)
-            status = separate(ideas, &rules[i], err);
-    return status;
+            TRY(separate(ideas, &rules[i], err));
+    return LINEAGE_OK;
 }
 
 const char *knob_rule_name(const struct lineage_ideas *ideas, const char *name, uint64_t *apart)

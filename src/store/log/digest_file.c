@@ -398,15 +398,14 @@ static bool next_line(struct checking *c)
 static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64_t to, uint64_t *lines, struct lineage_error *err)
 {
     SCOPED_BUF bytes = {0};
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t n = 1; status == LINEAGE_OK && from < to && n; from += n) {
+    for (size_t n = 1; from < to && n; from += n) {
         bytes.length = 0;
-        status = log_read(c->log, from, to - from < 1 << 20 ? (size_t)(to - from) : 1 << 20, &bytes, err);
+        TRY(log_read(c->log, from, to - from < 1 << 20 ? (size_t)(to - from) : 1 << 20, &bytes, err));
         n = bytes.length;
         for (size_t i = 0; i < n; i++)
             *lines += bytes.data[i] == '\n';
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* After a changed stretch, the computation continues from the stored digest, so that each change is found

@@ -255,10 +255,10 @@ static enum lineage_status go_back_to(struct mirror *mirror, const char *id, str
     int64_t seq = 0;
     if (!*id)
         return LINEAGE_ENOTFOUND;
-    enum lineage_status status = mirror_find(mirror, id, &seq, err);
-    if (status == LINEAGE_OK && (uint64_t)seq >= trial->seq)
+    TRY(mirror_find(mirror, id, &seq, err));
+    if ((uint64_t)seq >= trial->seq)
         return LINEAGE_ENOTFOUND;
-    return status == LINEAGE_OK ? mirror_borrow(mirror, seq, trial, arena, err) : status;
+    return mirror_borrow(mirror, seq, trial, arena, err);
 }
 
 /* The names of the ancestors that a comparison used. */

@@ -282,22 +282,21 @@ static bool go_on(struct places *places, struct place *place)
  * into a cycle. */
 static enum lineage_status compute_from(struct places *places, struct place *place, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     places->n_way = 0;
     for (; place && !place->state; place = place->parent ? find(places, place->parent) : NULL)
         if (!go_on(places, place))
             return store_no_memory(err);
     bool cycle = place && place->state == ON_THE_WAY;
-    for (size_t i = places->n_way; status == LINEAGE_OK && i-- > 0;) {
+    for (size_t i = places->n_way; i-- > 0;) {
         place = &places->items[places->way[i]];
         if (cycle) {
             place->kind = ANCESTORS_CYCLE;
             place->state = COMPUTED;
         } else {
-            status = compute(places, place, err);
+            TRY(compute(places, place, err));
         }
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Takes the last kept trial before each row for its parent. The set is a stretch, up to the end of the log. */
@@ -318,15 +317,14 @@ static enum lineage_status follow_keeps(struct places *places, struct lineage_er
 static enum lineage_status write_all(const struct places *places, struct lineage_error *err)
 {
     const bool none = places->no_parents;
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++) {
+    for (size_t i = 0; i < places->n; i++) {
         const struct place *p = &places->items[i];
-        status = mirror_do(places->mirror, err, "REPLACE INTO ancestors VALUES (?,?,?,?,?,?,?,?,?)", "iiiiiiiii", (int64_t)p->seq,
-                           (int64_t)(none ? 0 : p->parent), (int64_t)p->kept, (int64_t)p->above, (int64_t)p->passed_over,
-                           (int64_t)p->depth, (int64_t)p->jump, (int64_t)(none ? p->seq : p->top),
-                           (int64_t)(none ? ANCESTORS_NO_PARENTS : p->kind));
+        TRY(mirror_do(places->mirror, err, "REPLACE INTO ancestors VALUES (?,?,?,?,?,?,?,?,?)", "iiiiiiiii", (int64_t)p->seq,
+                      (int64_t)(none ? 0 : p->parent), (int64_t)p->kept, (int64_t)p->above, (int64_t)p->passed_over,
+                      (int64_t)p->depth, (int64_t)p->jump, (int64_t)(none ? p->seq : p->top),
+                      (int64_t)(none ? ANCESTORS_NO_PARENTS : p->kind)));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status compute_all(struct places *places, struct lineage_error *err)

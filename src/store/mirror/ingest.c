@@ -413,24 +413,23 @@ static enum lineage_status cut_records(struct ingest *in, struct row_batch *batc
     struct reading *reading = &in->reading;
     struct tsv_scanner scanner;
     struct tsv_record record;
-    enum lineage_status status = LINEAGE_OK;
     tsv_scanner_init(&scanner, batch->bytes.data, batch->bytes.length, reading->offset, reading->line);
-    while (status == LINEAGE_OK && tsv_scan(&scanner, &record)) {
+    while (tsv_scan(&scanner, &record)) {
         bool is_header = record.content && !in->parser;
         if (scanner.position == scanner.length && record.bytes[record.length - 1] == '\r')
             record.terminated = false; /* perhaps half of CR LF */
         if ((!reading->at_end && !record.terminated) || (is_header && is_lost_header(&record)))
             break;
         if (is_header)
-            status = start_parser(in, &record, err);
-        if (status == LINEAGE_OK && !row_batch_add(batch, &record, scanner.line, is_header))
-            status = store_no_memory(err);
+            TRY(start_parser(in, &record, err));
+        if (!row_batch_add(batch, &record, scanner.line, is_header))
+            TRY(store_no_memory(err));
         if (record.terminated) {
             reading->offset = record.offset + record.length;
             reading->line = scanner.line;
         }
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Reads the next stretch of the log and gives it to the parser. Each stretch begins after the last complete record. So
@@ -460,17 +459,16 @@ static enum lineage_status read_batch(struct ingest *in, struct row_batch *batch
  * dropped. */
 static enum lineage_status take_batches(struct ingest *in, struct lineage_error *err)
 {
-    enum lineage_status status = read_batch(in, &in->batches[0], err);
-    for (int i = 0; status == LINEAGE_OK && in->batches[i].n; i = 1 - i) {
+    TRY(read_batch(in, &in->batches[0], err));
+    for (int i = 0; in->batches[i].n; i = 1 - i) {
         struct row_batch *batch = &in->batches[i];
         if (in->parser)
-            status = row_parser_take(in->parser, batch, err);
-        if (status == LINEAGE_OK)
-            status = read_batch(in, &in->batches[1 - i], err);
-        for (size_t k = 0; status == LINEAGE_OK && k < batch->n; k++)
-            status = take_record(in, &batch->records[k], err);
+            TRY(row_parser_take(in->parser, batch, err));
+        TRY(read_batch(in, &in->batches[1 - i], err));
+        for (size_t k = 0; k < batch->n; k++)
+            TRY(take_record(in, &batch->records[k], err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Removes the row that the last sync made of an unterminated record, which is read again. The row's share of a sum cannot be

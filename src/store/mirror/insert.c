@@ -125,13 +125,12 @@ static bool add_one(struct param_batch *batch, const struct lineage_param *param
 static enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror, const struct lineage_trial *trial,
                                            struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     if (batch->n >= BATCH)
         TRY(param_batch_flush(batch, mirror, err));
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
+    for (size_t i = 0; i < trial->n_params; i++)
         if ((trial->params[i].text || !isnan(trial->params[i].value)) && !add_one(batch, &trial->params[i], trial))
-            status = store_no_memory(err);
-    return status;
+            TRY(store_no_memory(err));
+    return LINEAGE_OK;
 }
 
 /* Compares in SQLite's order: numbers before texts, and texts by their bytes. */
@@ -193,13 +192,12 @@ void param_batch_sort(struct param_batch *batch)
 
 static enum lineage_status write_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     param_batch_sort(batch);
-    for (size_t i = 0, n; status == LINEAGE_OK && i < batch->n; i += n) {
+    for (size_t i = 0, n; i < batch->n; i += n) {
         n = batch->n - i >= GROUP ? GROUP : 1;
-        status = insert_rows(mirror, batch->rows + i, n, err);
+        TRY(insert_rows(mirror, batch->rows + i, n, err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* A row of param_values: the sums over the trials with one value and one label. low > high means that no score is
@@ -371,27 +369,25 @@ static enum lineage_status insert_turns(struct mirror *mirror, const struct line
  * text. */
 static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_extras; i++) {
+    for (size_t i = 0; i < trial->n_extras; i++) {
         const struct lineage_extra *extra = &trial->extras[i];
         struct lineage_number number = {.present = false};
         number.present = lineage_number_parse(&number.value, extra->text, strlen(extra->text));
-        status = mirror_do(mirror, err, "REPLACE INTO extras VALUES (?,?,?,?,?)", "isssn", (int64_t)trial->seq, trial->exp_id,
-                           extra->column, extra->text, number);
+        TRY(mirror_do(mirror, err, "REPLACE INTO extras VALUES (?,?,?,?,?)", "isssn", (int64_t)trial->seq, trial->exp_id,
+                      extra->column, extra->text, number));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status insert_metrics(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_metrics; i++) {
+    for (size_t i = 0; i < trial->n_metrics; i++) {
         if (isnan(trial->metrics[i].value)) /* NaN has no place in an order */
             continue;
-        status = mirror_do(mirror, err, "REPLACE INTO metric_rows VALUES (?,?,?)", "isd", (int64_t)trial->seq,
-                           trial->metrics[i].name, trial->metrics[i].value);
+        TRY(mirror_do(mirror, err, "REPLACE INTO metric_rows VALUES (?,?,?)", "isd", (int64_t)trial->seq, trial->metrics[i].name,
+                      trial->metrics[i].value));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* An interrupted trial is not recorded as a trial of its night, so that it can be run again. */

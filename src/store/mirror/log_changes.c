@@ -207,16 +207,15 @@ static enum lineage_status is_blank(struct window *window, uint64_t offset, uint
 {
     const char *bytes;
     size_t n;
-    enum lineage_status status = LINEAGE_OK;
     *blank = true;
-    while (status == LINEAGE_OK && *blank && offset < end) {
-        status = look(window, offset, end - offset < WINDOW ? (size_t)(end - offset) : WINDOW, &bytes, &n, err);
+    while (*blank && offset < end) {
+        TRY(look(window, offset, end - offset < WINDOW ? (size_t)(end - offset) : WINDOW, &bytes, &n, err));
         for (size_t i = 0; i < n; i++)
             *blank = *blank && (bytes[i] == '\n' || bytes[i] == '\r');
         *blank = *blank && n;
         offset += n;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* The header is the first record that is not empty; *end is where it ends. It is compared byte by byte instead of by

@@ -163,9 +163,9 @@ static void bind_param(sqlite3_stmt *stmt, int at, const struct lineage_param *p
 static enum lineage_status prepare_and_bind(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err,
                                             const char *sql, const char *kinds, va_list values)
 {
-    enum lineage_status status = mirror_prepare(mirror, stmt, sql, err);
+    TRY(mirror_prepare(mirror, stmt, sql, err));
     const char *text;
-    for (int at = 1; status == LINEAGE_OK && kinds[at - 1]; at++)
+    for (int at = 1; kinds[at - 1]; at++)
         switch (kinds[at - 1]) {
         case 'i': sqlite3_bind_int64(*stmt, at, va_arg(values, int64_t)); break;
         case 'd': sqlite3_bind_double(*stmt, at, va_arg(values, double)); break;
@@ -177,7 +177,7 @@ static enum lineage_status prepare_and_bind(struct mirror *mirror, sqlite3_stmt 
         case 'n': mirror_bind_number(*stmt, at, va_arg(values, struct lineage_number)); break;
         default: bind_param(*stmt, at, va_arg(values, const struct lineage_param *)); break;
         }
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status mirror_rows(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err, const char *sql,

@@ -39,15 +39,15 @@ static enum lineage_status check_beginning(struct lineage_store *store, const st
                                            struct lineage_error *err)
 {
     SCOPED_BUF there = {0};
-    enum lineage_status status = end->size > bytes->length ? differs(store, err) : LINEAGE_OK;
-    for (uint64_t at = 0; status == LINEAGE_OK && at < end->size; at += there.length) {
+    TRY(end->size > bytes->length ? differs(store, err) : LINEAGE_OK);
+    for (uint64_t at = 0; at < end->size; at += there.length) {
         const size_t wanted = end->size - at < PIECE ? (size_t)(end->size - at) : PIECE;
         buf_reset(&there);
-        status = log_read(store->log, at, wanted, &there, err);
-        if (status == LINEAGE_OK && (there.length < wanted || memcmp(there.data, bytes->data + at, wanted) != 0))
-            status = differs(store, err);
+        TRY(log_read(store->log, at, wanted, &there, err));
+        if (there.length < wanted || memcmp(there.data, bytes->data + at, wanted) != 0)
+            TRY(differs(store, err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Adds the rest of the bytes under one claim. The claim removes an unfinished append; mirrors that contain its rows

@@ -305,10 +305,9 @@ static void tell_progress(const struct appending *a, double *told)
 /* Sends each call separately, except the last, which is sent together with the commit and the flush. */
 static enum lineage_status send_calls(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     bool more = true;
     double told = clock_now();
-    while (status == LINEAGE_OK && more) {
+    while (more) {
         tell_progress(a, &told);
         buf_reset(&a->sql);
         more = next_call(a);
@@ -316,9 +315,9 @@ static enum lineage_status send_calls(struct appending *a, struct pg_result *res
         if (a->sql.failed)
             return store_no_memory(err);
         pg_clear(result);
-        status = more ? pg_query(a->p->pg, result, a->seconds, a->sql.data, err) : send_last(a, result, err);
+        TRY(more ? pg_query(a->p->pg, result, a->seconds, a->sql.data, err) : send_last(a, result, err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Called after the connection was lost during an append. The claim waits for a transaction that is still running. If

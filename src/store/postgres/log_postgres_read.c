@@ -227,15 +227,13 @@ enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lin
                    " AND r.seq >= f.seq WHERE f.part = 0 AND f.request = ");
     postgres_add_request(&sql, log);
     buf_puts(&sql, " ORDER BY r.seq");
-    enum lineage_status status = sql.failed ? store_no_memory(err) : pg_query(p->pg, &result, PG_PATIENCE, sql.data, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < pg_rows(&result); i++) {
+    TRY(sql.failed ? store_no_memory(err) : pg_query(p->pg, &result, PG_PATIENCE, sql.data, err));
+    for (size_t i = 0; i < pg_rows(&result); i++) {
         size_t length;
         const char *text = pg_text(&result, i, 0, &length);
         postgres_add_bytes(bytes, text, length);
     }
-    if (status == LINEAGE_OK && bytes->failed)
-        status = store_no_memory(err);
-    return status;
+    return bytes->failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
 /* The flush waits for the synchronous standbys, so that everything that this statement sees is on them too. Asynchronous

@@ -106,16 +106,13 @@ static enum lineage_status take_apart(struct server_name *name, const char *text
     buf_puts(uri, "postgresql://");
     buf_add(uri, rest, authority);
     rest += authority;
-    enum lineage_status status = LINEAGE_OK;
     if (*rest == '/') {
         size_t path = strcspn(++rest, "?");
         buf_puts(uri, "/");
-        status = take_path(name, rest, path, uri, err);
+        TRY(take_path(name, rest, path, uri, err));
         rest += path;
     }
-    if (status == LINEAGE_OK && *rest == '?')
-        status = take_keywords(name, rest + 1, uri, err);
-    return status;
+    return *rest == '?' ? take_keywords(name, rest + 1, uri, err) : LINEAGE_OK;
 }
 
 enum lineage_status server_name_parse(struct server_name *name, const char *text, struct lineage_error *err)

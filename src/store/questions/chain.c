@@ -121,14 +121,13 @@ static enum lineage_status go_to_depth(struct ancestor *at, struct mirror *mirro
 /* Adds n links, from `at` up. */
 static enum lineage_status add_links(struct found_chain *found, struct ancestor *at, size_t n, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (i)
-            status = go_to(at, found->mirror, at->above, err);
-        if (status == LINEAGE_OK && !add_link(found, at->seq, at->passed_over))
-            status = store_no_memory(err);
+            TRY(go_to(at, found->mirror, at->above, err));
+        if (!add_link(found, at->seq, at->passed_over))
+            TRY(store_no_memory(err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* The trial at the top has no parent, or names one that is missing. */
@@ -311,13 +310,12 @@ static enum lineage_status find_chain(struct found_chain *found, int64_t seq, si
 static enum lineage_status load_links(const struct found_chain *found, struct lineage_trial *trials, size_t *passed_over,
                                       struct arena *arena, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < found->n; i++) {
+    for (size_t i = 0; i < found->n; i++) {
         const struct link *link = &found->links[found->n - 1 - i];
-        status = mirror_borrow(found->mirror, link->seq, &trials[i], arena, err);
+        TRY(mirror_borrow(found->mirror, link->seq, &trials[i], arena, err));
         passed_over[i] = link->passed_over;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,

@@ -69,16 +69,15 @@ static int64_t newest_bit(const uint64_t *bits, int64_t seq)
 
 enum lineage_status source_to(struct source *source, struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     if (source->at <= seq)
         return LINEAGE_OK;
     source->at = source->bits ? newest_bit(source->bits, seq) : 0;
-    for (size_t i = 0; i < source->n && status == LINEAGE_OK; i++) {
-        status = walk_to(&source->walks[i], mirror, seq, err);
+    for (size_t i = 0; i < source->n; i++) {
+        TRY(walk_to(&source->walks[i], mirror, seq, err));
         if (source->walks[i].at > source->at)
             source->at = source->walks[i].at;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static void close_walks(struct source *source)
@@ -163,13 +162,12 @@ static enum lineage_status mark_span(struct source *source, struct mirror *mirro
 static enum lineage_status source_add_bits(struct source *source, struct mirror *mirror,
                                            const struct lineage_condition *condition, int64_t newest, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     source->bits = calloc((size_t)newest / 64 + 1, sizeof *source->bits);
     if (!source->bits)
         return store_no_memory(err);
-    for (size_t i = 0; i < spans_of(condition) && status == LINEAGE_OK; i++)
-        status = mark_span(source, mirror, condition, i, newest, err);
-    return status;
+    for (size_t i = 0; i < spans_of(condition); i++)
+        TRY(mark_span(source, mirror, condition, i, newest, err));
+    return LINEAGE_OK;
 }
 
 /* Finds the trials that meet most of several conditions on parameters; among equals failures come first, then newer
@@ -216,12 +214,11 @@ static enum lineage_status open_source(struct source *source, const struct searc
 
 static enum lineage_status open_failed(struct search *s, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     s->failed.at = INT64_MAX;
-    for (int i = 0; i < LINEAGE_N_LABELS && status == LINEAGE_OK; i++)
+    for (int i = 0; i < LINEAGE_N_LABELS; i++)
         if (lineage_label_is_failure((enum lineage_label)i))
-            status = source_add(&s->failed, s->mirror, failed_walk_sql, lineage_label_name((enum lineage_label)i), NULL, err);
-    return status;
+            TRY(source_add(&s->failed, s->mirror, failed_walk_sql, lineage_label_name((enum lineage_label)i), NULL, err));
+    return LINEAGE_OK;
 }
 
 /* The newest seq at which n sources, or n of those that may have failed trials, may be: the n-th newest of where they are. */
@@ -262,16 +259,14 @@ static enum lineage_status find_bound(int64_t *bound, struct search *s, struct l
 /* Moves *at back to the next trial that may belong to the list; 0 if there is none. All sources follow. */
 static enum lineage_status find_next(struct search *s, int64_t *at, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (int64_t bound = 0; status == LINEAGE_OK && *at > 0; *at = bound) {
-        for (size_t i = 0; i < s->n_sources && status == LINEAGE_OK; i++)
-            status = source_to(&s->sources[i], s->mirror, *at, err);
-        if (status == LINEAGE_OK)
-            status = find_bound(&bound, s, err);
+    for (int64_t bound = 0; *at > 0; *at = bound) {
+        for (size_t i = 0; i < s->n_sources; i++)
+            TRY(source_to(&s->sources[i], s->mirror, *at, err));
+        TRY(find_bound(&bound, s, err));
         if (bound == *at)
             break;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status find_label(enum lineage_label *label, struct mirror *mirror, int64_t seq, struct lineage_error *err)

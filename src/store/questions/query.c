@@ -52,13 +52,12 @@ static enum lineage_status add_source(struct meeting *m, const struct lineage_co
 /* Goes back to the next trial that all sources have; m->at is 0 at the end. */
 static enum lineage_status find_next(struct meeting *m, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t same = 0, i = 0; same < m->n && m->at > 0 && status == LINEAGE_OK; i = (i + 1) % m->n) {
-        status = source_to(&m->sources[i], m->mirror, m->at, err);
+    for (size_t same = 0, i = 0; same < m->n && m->at > 0; i = (i + 1) % m->n) {
+        TRY(source_to(&m->sources[i], m->mirror, m->at, err));
         same = m->sources[i].at == m->at ? same + 1 : 1;
         m->at = m->sources[i].at;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Writes the trials into b->met as the source of a statement. *n becomes their number, `most` if there are more. */
@@ -295,15 +294,13 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
                                      struct lead *lead, struct lineage_error *err)
 {
     struct named named;
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
-        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
-        if (status == LINEAGE_OK)
-            status = lead_consider(b, lead, &named, &query->conditions[i], i, err);
+    for (size_t i = 0; i < query->n_conditions; i++) {
+        TRY(query_resolve_condition(b->mirror, &query->conditions[i], &named, err));
+        TRY(lead_consider(b, lead, &named, &query->conditions[i], i, err));
     }
-    if (status == LINEAGE_OK && !lead->found && name_table(sort->kind))
+    if (!lead->found && name_table(sort->kind))
         *lead = (struct lead){.named = *sort, .at = SIZE_MAX, .found = true};
-    return status;
+    return LINEAGE_OK;
 }
 
 /*
@@ -348,14 +345,12 @@ static enum lineage_status add_bounds(struct builder *b, const struct order *ord
                                       struct lineage_error *err)
 {
     struct named named;
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && !order->by_seq && i < query->n_conditions; i++) {
-        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
-        if (status == LINEAGE_OK && !query->conditions[i].n_texts && named.kind == order->by.kind &&
-            strcmp(named.name, order->by.name) == 0)
+    for (size_t i = 0; !order->by_seq && i < query->n_conditions; i++) {
+        TRY(query_resolve_condition(b->mirror, &query->conditions[i], &named, err));
+        if (!query->conditions[i].n_texts && named.kind == order->by.kind && strcmp(named.name, order->by.name) == 0)
             query_add_range(b, order->value, &query->conditions[i].range);
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Adds the columns and the source of the rows, which an index returns in the requested order. */
@@ -439,15 +434,14 @@ static enum lineage_status add_conditions(struct builder *b, const struct plan *
     struct named named;
     add_labels(b, query->labels);
     add_text(b, "t.specialist = ?", query->specialist);
-    enum lineage_status status = add_time(b, query->since, true, err);
-    if (status == LINEAGE_OK)
-        status = add_time(b, query->until, false, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
-        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
-        if (status == LINEAGE_OK && !(plan->lead.found && plan->lead.at == i))
+    TRY(add_time(b, query->since, true, err));
+    TRY(add_time(b, query->until, false, err));
+    for (size_t i = 0; i < query->n_conditions; i++) {
+        TRY(query_resolve_condition(b->mirror, &query->conditions[i], &named, err));
+        if (!(plan->lead.found && plan->lead.at == i))
             query_add_condition(b, &named, &query->conditions[i]);
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Several wide conditions may have few trials in common. */
@@ -592,21 +586,21 @@ enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_que
     RELEASED_BY(builder_release) struct builder b = {.mirror = mirror};
     struct plan plan = {.what = LIST, .lead.limit = query->limit ? FEW : LIMIT_OF_COUNT};
     bool filled = false;
-    enum lineage_status status = build(&b, query, &plan, err);
-    if (status == LINEAGE_OK && can_walk(&plan, query)) {
-        status = walk(mirror, query, &plan, found, &filled, err);
+    TRY(build(&b, query, &plan, err));
+    if (can_walk(&plan, query)) {
+        TRY(walk(mirror, query, &plan, found, &filled, err));
         found->n = filled ? found->n : 0;
         b.n = 0;
         b.sql.length = 0;
         plan = (struct plan){.what = LIST, .lead.limit = LIMIT_OF_COUNT};
-        if (status == LINEAGE_OK && !filled)
-            status = build(&b, query, &plan, err);
+        if (!filled)
+            TRY(build(&b, query, &plan, err));
     }
-    if (status == LINEAGE_OK && !filled)
-        status = builder_collect(found, &b, err);
-    if (status == LINEAGE_OK && plan.unordered)
+    if (!filled)
+        TRY(builder_collect(found, &b, err));
+    if (plan.unordered)
         mirror_seqs_order(found);
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n, struct lineage_error *err)
@@ -674,12 +668,9 @@ enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_par
     RELEASED_BY(builder_release) struct builder b = {.mirror = mirror};
     SCOPED_FREE struct lineage_condition *conditions = calloc(n_wanted, sizeof *conditions);
     SCOPED_FREE struct named *names = calloc(n_wanted, sizeof *names);
-    enum lineage_status status = conditions && names ? LINEAGE_OK : store_no_memory(err);
-    for (size_t i = 0; i < n_wanted && status == LINEAGE_OK; i++)
-        status = want(&conditions[i], &names[i], mirror, &wanted[i], tolerance, err);
-    if (status == LINEAGE_OK)
-        status = build_tried(&b, conditions, names, n_wanted, err);
-    if (status == LINEAGE_OK)
-        status = builder_collect(found, &b, err);
-    return status;
+    TRY(conditions && names ? LINEAGE_OK : store_no_memory(err));
+    for (size_t i = 0; i < n_wanted; i++)
+        TRY(want(&conditions[i], &names[i], mirror, &wanted[i], tolerance, err));
+    TRY(build_tried(&b, conditions, names, n_wanted, err));
+    return builder_collect(found, &b, err);
 }

@@ -315,18 +315,18 @@ static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, c
     const char *x = named->name;
     if (named->kind != NAME_PARAM)
         return load_rows(s, mirror, each_sql[named->kind], x, NULL, n, err);
-    enum lineage_status status = read_sums(s, mirror, x, n, err);
-    if (status == LINEAGE_OK && sweep->n_cells > *n / ROWS_A_VALUE) {
+    TRY(read_sums(s, mirror, x, n, err));
+    if (sweep->n_cells > *n / ROWS_A_VALUE) {
         lineage_sweep_release(sweep);
         s->capacity = *n = 0;
         return load_rows(s, mirror, each_sql[NAME_PARAM], x, NULL, n, err);
     }
-    for (size_t i = 0; status == LINEAGE_OK && i < sweep->n_cells; i++) {
-        status = sign_zero(mirror, x, &sweep->cells[i], err);
-        if (status == LINEAGE_OK && sweep->cells[i].best.present)
-            status = name_best(mirror, x, &sweep->cells[i], err);
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        TRY(sign_zero(mirror, x, &sweep->cells[i], err));
+        if (sweep->cells[i].best.present)
+            TRY(name_best(mirror, x, &sweep->cells[i], err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* ---- two parameters ------------------------------------------------------------------------------------------------ */

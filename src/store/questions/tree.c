@@ -116,9 +116,8 @@ static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *e
 {
     uint32_t at = tree->nodes[0].first_child;
     size_t depth = 0;
-    enum lineage_status status = LINEAGE_OK;
-    while (status == LINEAGE_OK && at && !tree->stopped) {
-        status = show(tree, at, depth, false, err);
+    while (at && !tree->stopped) {
+        TRY(show(tree, at, depth, false, err));
         if (tree->nodes[at].first_child) {
             at = tree->nodes[at].first_child;
             depth++;
@@ -130,7 +129,7 @@ static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *e
         }
         at = tree->nodes[at].sibling;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status link_all(void *question, struct lineage_error *err)

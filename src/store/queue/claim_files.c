@@ -80,17 +80,16 @@ static enum lineage_status open_place(struct queue_files *files, bool make, stru
 static enum lineage_status enter(struct queue_files *files, struct lineage_error *err)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    enum lineage_status status = open_place(files, true, err);
-    for (int i = 0; status == LINEAGE_OK && i < LOCK_TRIES; i++) {
+    TRY(open_place(files, true, err));
+    for (int i = 0; i < LOCK_TRIES; i++) {
         if (fs_try_lock(files->lock) == 0)
             return LINEAGE_OK;
         if (errno != EWOULDBLOCK)
             return failed(files, "lock", err);
         nanosleep(&moment, NULL);
     }
-    return status == LINEAGE_OK ? store_fail(err, LINEAGE_ELOCKED, "the claims of %s are locked by a process that does not go on",
-                                             files->queue.store->dir)
-                                : status;
+    return store_fail(err, LINEAGE_ELOCKED, "the claims of %s are locked by a process that does not go on",
+                      files->queue.store->dir);
 }
 
 static void leave(struct queue_files *files)

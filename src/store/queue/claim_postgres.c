@@ -173,19 +173,18 @@ static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*vis
     char store[LOG_POSTGRES_STORE];
     SCOPED_RESULT result = {0};
     struct lineage_claim claim;
-    enum lineage_status status = log_postgres_store(queue->store->log, store, err);
+    TRY(log_postgres_store(queue->store->log, store, err));
     const char *const params[] = {store};
-    if (status == LINEAGE_OK)
-        status = ask(queue, &result, PG_PATIENCE,
-                     "SELECT key, night, worker, attempt, extract(epoch FROM until - clock_timestamp()), about"
-                     " FROM lineage.trial_claim WHERE store = $1::integer AND attempt > 0 ORDER BY key",
-                     1, params, err);
-    for (size_t row = 0; status == LINEAGE_OK && row < pg_rows(&result); row++) {
+    TRY(ask(queue, &result, PG_PATIENCE,
+            "SELECT key, night, worker, attempt, extract(epoch FROM until - clock_timestamp()), about"
+            " FROM lineage.trial_claim WHERE store = $1::integer AND attempt > 0 ORDER BY key",
+            1, params, err));
+    for (size_t row = 0; row < pg_rows(&result); row++) {
         read_claim(&claim, &result, row);
         if (!visit(context, &claim))
             break;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status say_listen(struct lineage_queue *queue, const char *word, struct lineage_error *err)

@@ -554,7 +554,7 @@ static void clean_file(struct cleaning *c, int dir, const char *name)
 {
     struct stat st;
     SCOPED_FD to = -1;
-    int fd = fs_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    SCOPED_FD fd = fs_open(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0) {
         if (errno != ENOENT)
             tell(c, 1, strerror(errno));
@@ -576,7 +576,6 @@ static void clean_file(struct cleaning *c, int dir, const char *name)
         c->done->places += (size_t)found;
         tell(c, (size_t)found, NULL);
     }
-    fs_close(fd);
 }
 
 /* ---- the directory ---- */

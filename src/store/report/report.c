@@ -187,11 +187,11 @@ static enum lineage_status count_labels(struct report_load *load, struct lineage
     uint64_t void_rows;
     TRY(mirror_count_voids(mirror, &load->report.voids, &void_rows, err));
     load->report.trials = load->report.rows - load->report.voids - void_rows;
-    enum lineage_status status = mirror_label_counts(mirror, &load->counts, &load->n_counts, &load->arena, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < load->n_counts; i++)
+    TRY(mirror_label_counts(mirror, &load->counts, &load->n_counts, &load->arena, err));
+    for (size_t i = 0; i < load->n_counts; i++)
         load->report.labels[load->counts[i].label] += load->counts[i].n;
     load->report.labels[LINEAGE_HARNESS_ABORT] -= load->report.voids + void_rows;
-    return status == LINEAGE_OK ? mirror_count_findings(mirror, &load->report.findings, err) : status;
+    return mirror_count_findings(mirror, &load->report.findings, err);
 }
 
 /* Coverage is loaded before the newest trials, because those leave out constant parameters. Labels are loaded before

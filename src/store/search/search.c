@@ -57,13 +57,11 @@ static enum lineage_status add_text(struct indexing *in, int column, const char 
 /* Adds the current row of `SELECT seq, exp_id, specialist, hypothesis, notes`. */
 static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const char *remarks, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     sqlite3_bind_int64(in->insert, 1, sqlite3_column_int64(row, 0));
-    for (int i = SEARCH_EXP_ID; i <= SEARCH_NOTES && status == LINEAGE_OK; i++)
-        status = add_text(in, i + 2, mirror_text(row, i + 1), err);
-    if (status == LINEAGE_OK)
-        status = add_text(in, SEARCH_REMARKS + 2, remarks, err);
-    return status == LINEAGE_OK ? mirror_run(in->mirror, in->insert, err) : status;
+    for (int i = SEARCH_EXP_ID; i <= SEARCH_NOTES; i++)
+        TRY(add_text(in, i + 2, mirror_text(row, i + 1), err));
+    TRY(add_text(in, SEARCH_REMARKS + 2, remarks, err));
+    return mirror_run(in->mirror, in->insert, err);
 }
 
 /* Adds the rows that `select` finds with from < seq <= to to the table that `insert` names, with these remarks. */

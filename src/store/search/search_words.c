@@ -289,13 +289,13 @@ static enum lineage_status parse_and(struct parser *p)
 
 static enum lineage_status parse_or(struct parser *p)
 {
-    enum lineage_status status = parse_and(p);
-    while (status == LINEAGE_OK && at_operator(p, "OR")) {
+    TRY(parse_and(p));
+    while (at_operator(p, "OR")) {
         p->at += 2;
         buf_puts(&p->words->expression, " OR ");
-        status = parse_and(p);
+        TRY(parse_and(p));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 enum lineage_status search_words_parse(struct search_words *words, const char *search, struct lineage_error *err)

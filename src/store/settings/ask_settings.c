@@ -93,20 +93,20 @@ static enum lineage_status list_open(struct open_names *open, struct lineage_sto
                                      struct lineage_error *err)
 {
     bool in_words = false;
-    enum lineage_status status = mirror_is_in_words(store->mirror, &in_words, err);
-    for (int params = 0; params <= in_words && status == LINEAGE_OK; params++) {
-        for (size_t i = 0; i < named->n && status == LINEAGE_OK; i++) {
+    TRY(mirror_is_in_words(store->mirror, &in_words, err));
+    for (int params = 0; params <= in_words; params++) {
+        for (size_t i = 0; i < named->n; i++) {
             enum mirror_name kind;
             bool listed = false;
-            status = mirror_find_name(store->mirror, named->names[i], &kind, err);
+            TRY(mirror_find_name(store->mirror, named->names[i], &kind, err));
             for (size_t k = 0; k < open->n && !listed; k++)
                 listed = strcmp(open->names[k], named->names[i]) == 0;
-            if (status == LINEAGE_OK && !listed && kind == (params ? MIRROR_NAME_PARAM : MIRROR_NAME_UNKNOWN))
+            if (!listed && kind == (params ? MIRROR_NAME_PARAM : MIRROR_NAME_UNKNOWN))
                 open->names[open->n++] = named->names[i];
         }
         open->unknown = params ? open->unknown : open->n;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 struct beyond {

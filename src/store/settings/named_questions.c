@@ -135,13 +135,13 @@ static enum lineage_status ask_tried(void *question, struct lineage_error *err)
 {
     struct question *q = question;
     struct lineage_param *meant = arena_alloc(&q->arena, q->n_wanted, sizeof *meant);
-    enum lineage_status status = meant ? begin(q, err) : store_no_memory(err);
-    for (size_t i = 0; i < q->n_wanted && status == LINEAGE_OK; i++) {
+    TRY(meant ? begin(q, err) : store_no_memory(err));
+    for (size_t i = 0; i < q->n_wanted; i++) {
         meant[i] = q->wanted[i];
         if (meant[i].text)
-            status = name_exact_text(&meant[i].text, q->store->mirror, meant[i].name, &q->arena, err);
+            TRY(name_exact_text(&meant[i].text, q->store->mirror, meant[i].name, &q->arena, err));
     }
-    return status == LINEAGE_OK ? mirror_tried(q->store->mirror, meant, q->n_wanted, q->tolerance, &q->found, err) : status;
+    return mirror_tried(q->store->mirror, meant, q->n_wanted, q->tolerance, &q->found, err);
 }
 
 enum { ENVIRONMENTS = 4, TRIED_MAX = 64 }; /* environments of a run; names that are looked for in the later ones */

@@ -14,17 +14,16 @@ static enum lineage_status add_values(struct mirror *mirror, sqlite3_stmt *stmt,
                                       uint64_t seq, size_t name, struct lineage_error *err)
 {
     const struct lineage_setting *setting;
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && (setting = lineage_settings_get(settings, seq, name, i)); i++) {
+    for (size_t i = 0; (setting = lineage_settings_get(settings, seq, name, i)); i++) {
         sqlite3_bind_text(stmt, 1, settings->names[name].name, -1, SQLITE_STATIC);
         if (setting->value.present)
             sqlite3_bind_double(stmt, 2, setting->value.value);
         else
             sqlite3_bind_text(stmt, 2, setting->text, -1, SQLITE_STATIC);
         sqlite3_bind_int64(stmt, 3, (int64_t)seq);
-        status = mirror_run(mirror, stmt, err);
+        TRY(mirror_run(mirror, stmt, err));
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static bool gave_any(const struct lineage_settings *settings, uint64_t seq)
@@ -68,17 +67,16 @@ static enum lineage_status add_all(struct mirror *mirror, const struct lineage_s
     sqlite3_stmt *stmt;
     uint64_t last = mirror_position(mirror)->rows + 1;
     SCOPED_FREE uint32_t *gave = calloc(last + 1, sizeof *gave);
-    enum lineage_status status = gave ? LINEAGE_OK : store_no_memory(err);
-    for (size_t i = 0; i < n && n > settings->n && status == LINEAGE_OK; i++) /* parameters that are named beside the settings */
-        status = mark_declared(mirror, gave, 1, last, names[i], err);
-    if (status == LINEAGE_OK)
-        status = mirror_prepare(mirror, &stmt, insert_sql, err);
-    for (uint64_t seq = 1; seq <= last && status == LINEAGE_OK; seq++)
-        for (size_t i = 0; (gave[seq] || gave_any(settings, seq)) && i < settings->n && status == LINEAGE_OK; i++)
-            status = add_values(mirror, stmt, settings, seq, i, err);
-    for (size_t i = 0; i < settings->n && status == LINEAGE_OK; i++)
-        status = add_declared(mirror, settings->names[i].name, err);
-    return status;
+    TRY(gave ? LINEAGE_OK : store_no_memory(err));
+    for (size_t i = 0; i < n && n > settings->n; i++) /* parameters that are named beside the settings */
+        TRY(mark_declared(mirror, gave, 1, last, names[i], err));
+    TRY(mirror_prepare(mirror, &stmt, insert_sql, err));
+    for (uint64_t seq = 1; seq <= last; seq++)
+        for (size_t i = 0; (gave[seq] || gave_any(settings, seq)) && i < settings->n; i++)
+            TRY(add_values(mirror, stmt, settings, seq, i, err));
+    for (size_t i = 0; i < settings->n; i++)
+        TRY(add_declared(mirror, settings->names[i].name, err));
+    return LINEAGE_OK;
 }
 
 struct inheriting {
@@ -115,21 +113,20 @@ static enum lineage_status inherit(struct inheriting *in, const char *name, uint
 /* A trial that declares none of the names has no place in the answer, but passes on what it inherits. */
 static enum lineage_status inherit_all(struct inheriting *in, const char *const *names, size_t n, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    for (uint64_t seq = 1; seq <= in->last && status == LINEAGE_OK; seq++) {
+    for (uint64_t seq = 1; seq <= in->last; seq++) {
         uint32_t *own = in->from + seq * n;
         const uint32_t *base = in->from + (size_t)in->parents[seq] * n; /* those of seq 0 are 0 */
         bool declares = false;
         for (size_t i = 0; i < n; i++)
             declares = declares || own[i];
-        for (size_t i = 0; i < n && status == LINEAGE_OK; i++) {
+        for (size_t i = 0; i < n; i++) {
             if (declares && !own[i] && base[i] &&
                 lineage_param_is_inherited(names[i], lineage_store_seeds(mirror_store(in->mirror))))
-                status = inherit(in, names[i], seq, base[i], err);
+                TRY(inherit(in, names[i], seq, base[i], err));
             own[i] = own[i] ? own[i] : base[i];
         }
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 static enum lineage_status add_inherited(struct mirror *mirror, const char *const *names, size_t n, struct lineage_error *err)

@@ -328,8 +328,8 @@ enum trainer_status trainer_checkpoint_load_as(const char *path, const struct tr
                                                uint64_t *steps, struct trainer_error *err)
 {
     struct trainer_checkpoint checkpoint;
-    enum trainer_status status = load(path, model, &checkpoint, params, trainer_model_parameters(model), err);
-    if (status == TRAINER_OK && steps)
+    TRY(load(path, model, &checkpoint, params, trainer_model_parameters(model), err));
+    if (steps)
         *steps = checkpoint.steps;
-    return status;
+    return TRAINER_OK;
 }

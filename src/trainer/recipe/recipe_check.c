@@ -32,15 +32,15 @@ static enum trainer_status check_table(const struct recipe_table *table, const v
 /* Ranges are checked first, because later checks multiply and index with these numbers. */
 static enum trainer_status check_ranges(const struct trainer_recipe *recipe, struct trainer_error *err)
 {
-    enum trainer_status status = check_table(&recipe_root, recipe, "", err);
-    if (status == TRAINER_OK && (recipe->n_tasks < 1 || recipe->n_tasks > TRAINER_ENVS_MAX))
+    TRY(check_table(&recipe_root, recipe, "", err));
+    if (recipe->n_tasks < 1 || recipe->n_tasks > TRAINER_ENVS_MAX)
         REFUSE("environments has %d entries, but must have 1 to %d", recipe->n_tasks, TRAINER_ENVS_MAX);
-    for (int32_t i = 0; i < recipe->n_tasks && status == TRAINER_OK; i++) {
+    for (int32_t i = 0; i < recipe->n_tasks; i++) {
         char prefix[32];
         snprintf(prefix, sizeof prefix, "environments[%d].", i);
-        status = check_table(&recipe_task, &recipe->tasks[i], prefix, err);
+        TRY(check_table(&recipe_task, &recipe->tasks[i], prefix, err));
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* ---- environments ---- */

@@ -268,22 +268,15 @@ static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sw
                                      struct trainer_error *err)
 {
     const char *name = NULL;
-    enum trainer_status status = check_keys(root, err);
-    if (status == TRAINER_OK)
-        status = read_text(&name, root, "name", sizeof sweep->name, "sweep", err);
-    if (status == TRAINER_OK)
-        status = read_text(&plan->parent, root, "parent", TRAINER_NAME_MAX, "base", err);
-    if (status == TRAINER_OK)
-        status = read_base(plan, root, directory, err);
-    if (status == TRAINER_OK)
-        status = read_trials(plan, root, err);
-    if (status == TRAINER_OK)
-        status = read_grid(plan, root, err);
-    if (status == TRAINER_OK)
-        status = read_order(plan, root, err);
-    if (status == TRAINER_OK)
-        strcpy(sweep->name, name);
-    return status;
+    TRY(check_keys(root, err));
+    TRY(read_text(&name, root, "name", sizeof sweep->name, "sweep", err));
+    TRY(read_text(&plan->parent, root, "parent", TRAINER_NAME_MAX, "base", err));
+    TRY(read_base(plan, root, directory, err));
+    TRY(read_trials(plan, root, err));
+    TRY(read_grid(plan, root, err));
+    TRY(read_order(plan, root, err));
+    strcpy(sweep->name, name);
+    return TRAINER_OK;
 }
 
 /* ---- one trial ---------------------------------------------------------------------------- */

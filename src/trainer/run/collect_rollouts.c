@@ -50,21 +50,20 @@ static enum trainer_status continue_rows(struct run *run, size_t first, size_t n
 {
     struct trainer_rollouts *r = run->rollouts;
     struct prefix next = {first, 0, 0}, at = next;
-    enum trainer_status status = TRAINER_OK;
     memset(r->value + first * ROLLOUT_VALUES, 0, n * ROLLOUT_VALUES * sizeof *r->value);
     job.rollouts = run->side;
     job.values = false;
-    while (next.row < first + n && status == TRAINER_OK) {
+    while (next.row < first + n) {
         add_continuations(run, continuations, seed, first + n, &next);
-        status = sampler_play(&run->sampler, &job, err);
+        TRY(sampler_play(&run->sampler, &job, err));
         metrics->gain_s += job.generation_s;
         metrics->gain_tokens += job.fed;
-        for (size_t i = 0; i < run->side->n && status == TRAINER_OK; i++) {
+        for (size_t i = 0; i < run->side->n; i++) {
             r->value[at.row * ROLLOUT_VALUES + (size_t)at.b] += (run->side->reward[i] > 0 ? 1.0 : 0.0) / continuations;
             step_on(r, continuations, &at);
         }
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* Called after the rows were played. Overwrites run->rollouts->value of the tasks that use continuations. job: the

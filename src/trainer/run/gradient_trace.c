@@ -133,13 +133,11 @@ static enum trainer_status try_epoch(struct run *run, const struct trainer_recip
                                      struct trainer_error *err)
 {
     size_t n = run->rollouts->n, size = (size_t)recipe->training.minibatch;
-    enum trainer_status status = TRAINER_OK;
-    for (size_t first = 0; first < n && status == TRAINER_OK && !*other; first += size) {
-        status = losses(run, recipe, epoch, first, first + size < n ? size : n - first, err);
-        if (status == TRAINER_OK)
-            *other = differs(run, epoch * run->rollouts->capacity + first, keep) && !keep;
+    for (size_t first = 0; first < n && !*other; first += size) {
+        TRY(losses(run, recipe, epoch, first, first + size < n ? size : n - first, err));
+        *other = differs(run, epoch * run->rollouts->capacity + first, keep) && !keep;
     }
-    return status;
+    return TRAINER_OK;
 }
 
 /* Sets *other to whether the variant has other gradients than the unchanged recipe; keep: it is the unchanged recipe. */

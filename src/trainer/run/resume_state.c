@@ -409,12 +409,10 @@ enum trainer_status trainer_state_read(const char *path, const struct trainer_re
                                        struct trainer_error *err)
 {
     struct state_numbers numbers;
-    enum trainer_status status = read_numbers(path, &numbers, err);
-    if (status == TRAINER_OK)
-        status = check_numbers(&numbers, path, recipe, err);
-    if (status == TRAINER_OK)
-        *iterations = numbers.iterations;
-    return status;
+    TRY(read_numbers(path, &numbers, err));
+    TRY(check_numbers(&numbers, path, recipe, err));
+    *iterations = numbers.iterations;
+    return TRAINER_OK;
 }
 
 enum trainer_status trainer_state_kernels(const char *path, char kernels[TRAINER_KERNELS_MAX], struct trainer_error *err)
