@@ -2,7 +2,6 @@
 #include "trial/pruning.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 
 #include <lineage/query.h>

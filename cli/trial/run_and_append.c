@@ -1,7 +1,6 @@
 #include "trial/run_and_append.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 #include "trial/trial_process.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "trial/interrupts.h"
 
 extern char **environ;
 

@@ -4,14 +4,11 @@
  */
 #include "trial/trial_row.h"
 
-#include <stdarg.h>
-
 #include <lineage/require.h>
 #include <lineage/text.h>
 
 #include "cli.h"
 #include "trial/trial_label.h"
-#include "trial/trial_results.h"
 
 /* Prints one step per line, so that tail, grep and diff work well on telemetry. */
 static void print_steps(FILE *out, const char *name, const json_t *steps)
