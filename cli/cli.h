@@ -167,9 +167,6 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
               int argc, const char **argv);
 void cli_args_release(struct cli_args *args);
 
-/* Whether the command line asks for the option table (as help, manual page or completion) instead of running the
- * command. Pass such a line to cli_parse in full. */
-bool cli_asks_table(int argc, const char **argv);
 /* Sets *command to the words after --, which belong to another command and are not read as options. Returns the number of words before
  * them. */
 int cli_words_before(const char *const **command, int argc, const char **argv);

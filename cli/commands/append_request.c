@@ -255,7 +255,8 @@ bool append_require(struct append_request *request, char *const *texts)
     return true;
 }
 
-bool append_set_telemetry(struct append_request *request, const json_t *telemetry)
+/* Makes a JSON object the trial's telemetry and replaces any earlier one. */
+static bool append_set_telemetry(struct append_request *request, const json_t *telemetry)
 {
     free(request->telemetry);
     request->telemetry = json_dumps(telemetry, JSON_INDENT(1) | JSON_REAL_PRECISION(17));

@@ -45,9 +45,6 @@ bool append_set_column(struct append_request *request, const char *name, const c
  */
 bool append_require(struct append_request *request, char *const *texts);
 
-/* Makes a JSON object the trial's telemetry and replaces any earlier one. */
-bool append_set_telemetry(struct append_request *request, const json_t *telemetry);
-
 /* Takes the members of the first JSON object in a file. Prints a message and returns false on an unknown key or a wrong
  * type. */
 bool append_take_json(struct append_request *request, const char *path);

@@ -32,12 +32,6 @@
  * because JSON's numbers are doubles in many programs, which have 53 bits.
  */
 
-struct rollout_stream;
-
-/* A trainer_rollouts_fn; context is the stream. Every iteration is one write, so that a killed run leaves whole lines. */
-enum trainer_status rollout_stream_write(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
-                                         struct trainer_error *err);
-
 struct rollout_stream {
     const struct trainer_recipe *recipe;
     char path[1024];
@@ -126,8 +120,9 @@ static void rollout_stream_line(FILE *out, const struct trainer_recipe *recipe, 
     fputs("}\n", out);
 }
 
-enum trainer_status rollout_stream_write(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
-                                         struct trainer_error *err)
+/* A trainer_rollouts_fn; context is the stream. Every iteration is one write, so that a killed run leaves whole lines. */
+static enum trainer_status rollout_stream_write(void *context, int32_t iteration, const struct trainer_rollouts *rollouts,
+                                                struct trainer_error *err)
 {
     const struct rollout_stream *stream = context;
     char *text = NULL;

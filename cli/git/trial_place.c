@@ -1,7 +1,5 @@
 #include "git/trial_place.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "git/repository.h"

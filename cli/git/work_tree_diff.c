@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE /* timegm, asprintf, strcasestr */
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -1,5 +1,4 @@
 /* history_tools.c: which tool wrote a file, and its runs in order; see history.h. */
-#include "histories/history.h"
 
 #include <dirent.h>
 #include <fts.h>

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "judge/cache.h"
-
 #define uthash_fatal(message) ((void)0) /* an answer that could not be indexed is requested again */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>

@@ -602,7 +602,11 @@ static const struct {
                              ", in a sentence that says what it is of"},
 };
 
-bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text, size_t size)
+/*
+ * Writes the i-th remark on how metrics were read, for a person. Returns false after the last one. A refused number of a score
+ * that was never read is left out, because metric_lines_describe names it.
+ */
+static bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text, size_t size)
 {
     if (i >= lines->n_remarks)
         return false;

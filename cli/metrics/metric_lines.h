@@ -104,12 +104,6 @@ bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, co
  */
 void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size);
 
-/*
- * Writes the i-th remark on how metrics were read, for a person. Returns false after the last one. A refused number of a score
- * that was never read is left out, because metric_lines_describe names it.
- */
-bool metric_lines_remark(const struct metric_lines *lines, size_t i, char *text, size_t size);
-
 /* Prints all of them on standard error. */
 void metric_lines_say(const struct metric_lines *lines);
 

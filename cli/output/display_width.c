@@ -45,7 +45,7 @@ static size_t next_character(const char *text, size_t *columns)
 }
 
 /* Cuts only between whole characters: half of one would be shown as a different character. */
-size_t display_prefix(const char *text, size_t columns, size_t *taken)
+static size_t display_prefix(const char *text, size_t columns, size_t *taken)
 {
     size_t bytes = 0, width;
     *taken = 0;

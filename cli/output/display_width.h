@@ -13,9 +13,6 @@
 /* Returns the width of text in columns. */
 size_t display_width(const char *text);
 
-/* Returns the bytes of the longest prefix of text that fits into `columns`; *taken is set to its width. */
-size_t display_prefix(const char *text, size_t columns, size_t *taken);
-
 /* Prints text, shortened to `columns` with a final … if it is longer. Returns the width printed. */
 size_t display_cut(FILE *out, const char *text, size_t columns);
 

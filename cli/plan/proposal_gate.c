@@ -1,7 +1,5 @@
 #include "plan/planning.h"
 
-#include <stdarg.h>
-
 #include <lineage/text.h>
 
 #include "output/ideas_out.h"

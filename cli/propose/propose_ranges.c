@@ -1,7 +1,5 @@
 #include "propose/propose_ranges.h"
 
-#include <stdarg.h>
-
 #include <lineage/notes.h>
 #include <lineage/text.h>
 

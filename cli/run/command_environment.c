@@ -1,5 +1,4 @@
 #include <ctype.h>
-#include <stdarg.h>
 
 #include <lineage/text.h>
 

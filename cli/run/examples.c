@@ -1,7 +1,6 @@
 /* examples.c: see examples.h. Nothing in such a file is trusted: a trial has written it. */
 #include "run/examples.h"
 
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

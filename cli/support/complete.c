@@ -72,7 +72,7 @@ static bool fits(const char *word)
 }
 
 /* Offers the newest ids first. If the user has typed the beginning of an id, uses the index on exp_id. */
-void complete_ids(const struct completion *c)
+static void complete_ids(const struct completion *c)
 {
     char sql[1024];
     if (!fits(c->word))

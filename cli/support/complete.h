@@ -28,6 +28,3 @@ void complete_offer(const struct completion *c, const char *value, const char *s
 
 /* Completes the last of n words, which follow the command's name. Returns CLI_OK. */
 int complete_words(const struct cli_command *command, const struct poptOption *options, size_t n, const char **words);
-
-/* The following functions offer words from the store. They offer nothing if the store is missing or cannot be read. */
-void complete_ids(const struct completion *c);

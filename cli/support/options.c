@@ -224,8 +224,9 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     return CLI_GO_ON;
 }
 
-/* No command has options with these names. They count only as the very first word, where the dispatcher puts them. */
-bool cli_asks_table(int argc, const char **argv)
+/* Whether the command line asks for the option table (as manual page or completion) instead of running the command. No command has
+ * options with these names. They count only as the very first word, where the dispatcher puts them. */
+static bool cli_asks_table(int argc, const char **argv)
 {
     return argc > 1 && (strcmp(argv[1], CLI_COMPLETE) == 0 || strcmp(argv[1], CLI_MANUAL) == 0);
 }

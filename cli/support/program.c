@@ -46,13 +46,6 @@ static bool own_directory(char dir[PATH_MAX])
     return true;
 }
 
-bool program_beside(char path[PATH_MAX], const char *name)
-{
-    char dir[PATH_MAX];
-    int n = own_directory(dir) ? snprintf(path, PATH_MAX, "%s/%s", dir, name) : -1;
-    return n > 0 && n < PATH_MAX;
-}
-
 bool program_command(char path[PATH_MAX])
 {
     char self[PATH_MAX], dir[PATH_MAX];

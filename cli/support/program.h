@@ -15,10 +15,6 @@
  */
 bool program_self(char path[PATH_MAX]);
 
-/* Writes the path of a file in the directory of the running program, with links resolved. Prints a message and returns
- * false on failure. */
-bool program_beside(char path[PATH_MAX], const char *name);
-
 /* Writes the path of `lineage`: the running program, or the one that belongs to this `lineage-train`. Prints a message and
  * returns false if it is not found. */
 bool program_command(char path[PATH_MAX]);

@@ -1,6 +1,5 @@
 #include "sweep/night_sweep.h"
 
-#include <stdarg.h>
 #include <xxhash.h>
 
 #include "run/command_settings.h"

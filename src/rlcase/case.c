@@ -50,7 +50,11 @@ const struct case_kernel *case_find(const char *family, bool single)
  * another name and searches its own code for that name ("inputs.turn_id[0][3]").
  */
 
-void case_name_error(struct case_call *call)
+/*
+ * If the error text begins with a name of the core and the case has that input, replace the name by
+ * the input's name.
+ */
+static void case_name_error(struct case_call *call)
 {
     /* Kernels name their mask response_mask or loss_mask; the case has one of the two. */
     static const char *const names[][2] = {

@@ -3,7 +3,6 @@
 
 #include "case_options.h"
 #include "case_real.h"
-#include "case_call.h"
 
 static void put_booleans(struct case_call *call, const char *name, const bool *values, size_t n)
 {

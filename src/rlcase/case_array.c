@@ -268,7 +268,11 @@ static void *matrix(struct case_call *call, const struct rl_case_array *array, e
     return elements(call, array, type, rows, true);
 }
 
-bool case_padded(struct case_call *call, const char *name)
+/*
+ * Record that a [B][T] input is not ragged. If earlier inputs are ragged, returns false and marks
+ * the call as failed.
+ */
+static bool case_padded(struct case_call *call, const char *name)
 {
     if (call->start)
         case_fail(call, "inputs.%s is not ragged, the inputs before it are", name);

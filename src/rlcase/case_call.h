@@ -99,12 +99,6 @@ void case_check_members(struct case_call *call, const char *input, const char *w
 /* Add a sentence to the result `warnings`: an input has no effect although its caller may think so. */
 void case_warn(struct case_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/*
- * If the error text begins with a name of the core and the case has that input, replace the name by
- * the input's name.
- */
-void case_name_error(struct case_call *call);
-
 /* Zeroed memory that lives as long as the call. Returns NULL only if the call has failed. */
 void *case_alloc(struct case_call *call, size_t count, size_t size);
 
@@ -235,12 +229,6 @@ size_t case_batch_size(struct case_call *call, size_t b, size_t t);
 
 /* case_alloc for a [b][t] array with the call's stride. */
 void *case_alloc_batch(struct case_call *call, size_t b, size_t t, size_t size);
-
-/*
- * Record that a [B][T] input is not ragged. If earlier inputs are ragged, returns false and marks
- * the call as failed.
- */
-bool case_padded(struct case_call *call, const char *name);
 
 /*
  * The batch of b rows and t tokens for a kernel with `layouts`, with the arrays where the caller has them:

@@ -10,7 +10,6 @@
 
 #include "case_options.h"
 #include "case_real.h"
-#include "case_call.h"
 
 void case_mask_tools(struct case_call *call)
 {

@@ -2,7 +2,6 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "fail.h"
 #include "format/config.h"
 #include "internal.h"
 

@@ -4,7 +4,6 @@
  */
 #include <rlcore/batch.h>
 
-#include "support/grid.h"
 #include "support/turns.h"
 
 /*

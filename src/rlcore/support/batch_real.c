@@ -5,7 +5,6 @@
 
 #include <rlcore/batch.h>
 
-#include "support/loops.h"
 #include "support/real.h"
 
 /* x - x is 0 only for a finite x. */

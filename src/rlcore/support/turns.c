@@ -3,9 +3,6 @@
 
 #include <rlcore/a2tgpo.h>
 
-#include "support/fail.h"
-#include "support/loops.h"
-
 enum { BLOCK = 64 };
 
 /*

@@ -15,7 +15,6 @@
  * The mirror is not part of an append. It is read, and brought up to date before the claim only if it lags far (mirror_meet). A
  * locked or damaged mirror delays no append and loses no row.
  */
-#include "appending.h"
 
 #include <math.h>
 

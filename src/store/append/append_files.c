@@ -5,7 +5,6 @@
  * the copy has a temporary name and is no longer locked, so the next append removes it. If the process is killed after
  * the rename, files without a row are left: `verify` reports them, and the next row with that id replaces them.
  */
-#include "appending.h"
 
 #include <lineage/blobs.h>
 

@@ -4,11 +4,9 @@
  * The rows are checked before the claim and completed under it, each compared with the rows before it as if it had
  * been appended alone. They reach the log in one write that a kill cannot leave half done (log_append_many).
  */
-#include "appending.h"
 
 #include "../format/row.h"
 #include "../mirror/mirror.h"
-#include "outbox_request.h"
 #include "outbox.h"
 
 struct batch {

@@ -19,8 +19,6 @@
 #include "../format/row.h"
 #include "../questions/questions.h"
 #include "acknowledged.h"
-#include "append_state.h"
-#include "verdict.h"
 
 /* ---- gives or checks the id of a new row, and finds the spelling of an id in the store ---- */
 

@@ -8,8 +8,6 @@
  */
 #include "id_set.h"
 
-#include <string.h>
-
 /* Without this macro uthash calls exit when memory runs out, which a library must not do. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>

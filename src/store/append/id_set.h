@@ -1,8 +1,6 @@
 /* id_set.h: ids of rows that the mirror has not read yet, because they were just appended or imported. */
 #pragma once
 
-#include <stdint.h>
-
 #include "../format/arena.h"
 
 /* A zeroed set is empty. */

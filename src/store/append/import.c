@@ -25,7 +25,6 @@
 #include "../files/fs.h"
 #include "../log/log.h"
 #include "../clock.h"
-#include "verdict.h"
 
 struct importing {
     struct lineage_store *store;

@@ -18,7 +18,6 @@
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "../log/log.h"
-#include "outbox_request.h"
 #include "../questions/questions.h"
 
 /*

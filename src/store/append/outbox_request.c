@@ -16,7 +16,6 @@
 #include "appending.h"
 #include "../files/state_dir.h"
 #include "../internal.h"
-#include "id_set.h"
 
 static enum lineage_status parse_header(struct row_layout *layout, struct tsv_reader *reader, const struct buf *header,
                                         struct lineage_error *err)

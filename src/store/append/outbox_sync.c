@@ -2,8 +2,6 @@
 
 #include "../files/fs.h"
 #include "../log/log.h"
-#include "appending.h"
-#include "outbox_request.h"
 #include "outbox.h"
 #include "receipts.h"
 

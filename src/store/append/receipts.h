@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "../format/arena.h"
 #include "../internal.h"

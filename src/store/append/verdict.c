@@ -11,9 +11,6 @@
 #include <lineage/text.h>
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../format/id.h"
 #include "../format/setting_digest.h"

@@ -1,9 +1,6 @@
 /* verdict.h: compares a score with the best so far. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "../internal.h"
 
 /* Computes score - best in decimal, with the digits that were written: 34.96 - 34.51 is 0.45, not

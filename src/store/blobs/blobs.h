@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "../internal.h"
 
 /* Sends the chunks of the tree at path, which is relative to the store's directory. Does nothing if the log is a

@@ -6,9 +6,6 @@
 #include <lineage/evidence.h>
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/notes.h>
 #include <lineage/query.h>

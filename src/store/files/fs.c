@@ -320,7 +320,7 @@ int fs_touch(int dir_fd, const char *name)
     return faulted("utimensat") ? -1 : utimensat(dir_fd, name, NULL, 0);
 }
 
-int fs_rmdir(int dir_fd, const char *name)
+static int fs_rmdir(int dir_fd, const char *name)
 {
     return faulted("rmdir") ? -1 : unlinkat(dir_fd, name, AT_REMOVEDIR);
 }

@@ -7,9 +7,7 @@
 
 #include <dirent.h>
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -79,7 +77,6 @@ bool fs_is_dir_below(int dir_fd, const char *path);
 int fs_chmod(int fd, mode_t mode);
 int fs_mkdir_new(int dir_fd, const char *name, mode_t mode); /* fails with EEXIST if the name exists */
 int fs_touch(int dir_fd, const char *name); /* sets the file's modification time to now */
-int fs_rmdir(int dir_fd, const char *name);
 int fs_symlink(const char *target, int dir_fd, const char *name);
 ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size); /* target is not NUL-terminated */
 

@@ -169,7 +169,7 @@ bool place_is_own(const char *name)
     return false;
 }
 
-void place_torn(char name[64], unsigned n)
+static void place_torn(char name[64], unsigned n)
 {
     snprintf(name, 64, PLACE_RESULTS ".torn-%u", n);
 }

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <lineage/store.h>
@@ -66,8 +65,6 @@ bool place_is_snapshot_copy(const char *name); /* name inside snapshots/ */
 /* Whether a name in the store's directory is one of the store's own files. */
 bool place_is_own(const char *name);
 
-/* results.tsv.torn-N. */
-void place_torn(char name[64], unsigned n);
 bool place_is_torn(const char *name);
 
 /* ---- the directory of a store: made, opened, and hidden from the repository around it ---- */

@@ -5,7 +5,6 @@
 
 #include <lineage/trust.h>
 
-#include "fs.h"
 #include "../format/config.h"
 #include "places.h"
 

@@ -6,8 +6,6 @@
 
 #include "../format/arena.h"
 
-#include <stdbool.h>
-
 #include "../fail.h"
 #include "fs.h"
 

@@ -1,7 +1,6 @@
 /* arena.h: memory that is freed all at once, and a growing byte buffer. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <lineage/store.h>

@@ -17,7 +17,6 @@
 #include <lineage/text.h>
 
 #include "../fail.h"
-#include "arena.h"
 #include "number.h"
 #include "row.h"
 

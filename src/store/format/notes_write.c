@@ -3,7 +3,6 @@
 #include <lineage/notes.h>
 
 #include "../fail.h"
-#include "arena.h"
 #include "number.h"
 #include "row.h"
 

@@ -1,7 +1,6 @@
 /* number.h: reading and writing numbers for rows and the notes grammar, beyond lineage/text.h. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <lineage/text.h>

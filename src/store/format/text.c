@@ -8,9 +8,6 @@
 #include <lineage/render.h>
 #include <lineage/text.h>
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <utf8proc.h>
 
 #include "arena.h"

@@ -9,7 +9,6 @@
 #include <lineage/trial.h>
 
 #include "../fail.h"
-#include "arena.h"
 #include "id.h"
 #include "row.h"
 

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include <lineage/status.h>
 
 #include "arena.h"

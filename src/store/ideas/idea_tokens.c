@@ -2,8 +2,6 @@
 #include "idea_tokens.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <utf8proc.h>
 
 #include <lineage/ideas.h>

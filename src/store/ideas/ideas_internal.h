@@ -232,11 +232,6 @@ void row_drop_repeated(struct lineage_ideas *ideas, struct idea_row *row);
 bool ideas_name_knob(struct lineage_ideas *ideas, uint32_t name);
 bool row_read_knobs(struct lineage_ideas *ideas, struct idea_row *row);
 
-/* Fills in the knob and the key of one change, of which the name is given. If `add` is true, new words enter the dictionary.
- * *ruled, which may be NULL, receives knob_rule_name. */
-bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, const char **ruled,
-                   struct arena *arena, bool add);
-
 /* The knob of a name that a person gives, in the arena; "" if it can be none, NULL when out of memory. */
 const char *ideas_knob_of(struct lineage_ideas *ideas, const char *name, struct arena *arena);
 
@@ -321,9 +316,6 @@ bool similar_pairs(struct similar_pair *pairs, size_t *n, size_t max, struct lin
                    struct arena *arena, size_t before, size_t self);
 
 /* ---- ideas_store.c ---- */
-
-/* Adds the rules of lineage.json about names, once. */
-enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err);
 
 /* ---- ideas_cache.c: what texts and programs of a store's trials say, kept in lineage.db ---- */
 

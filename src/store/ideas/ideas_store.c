@@ -32,14 +32,13 @@ static enum lineage_status copy_seeds(struct lineage_ideas *ideas, const char *c
     return copy ? LINEAGE_OK : store_no_memory(err);
 }
 
-enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err)
+/* Adds the rules of lineage.json about names, once. */
+static enum lineage_status ideas_add_rules_of(struct lineage_ideas *ideas, struct lineage_store *store, struct lineage_error *err)
 {
     if (ideas->ruled_by == store)
         return LINEAGE_OK;
     ideas->ruled_by = store;
-    enum lineage_status status = copy_seeds(ideas, lineage_store_seeds(store), err);
-    if (status != LINEAGE_OK)
-        return status;
+    TRY(copy_seeds(ideas, lineage_store_seeds(store), err));
     return lineage_ideas_add_rules(ideas, store->more->rules, store->more->n_rules, err);
 }
 

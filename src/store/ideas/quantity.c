@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "idea_tokens.h"
 #include "stated.h"
 
 /* Units of time and storage. Others are only compared by their letters. */

@@ -30,8 +30,8 @@ static int by_word(const void *a, const void *b)
 }
 
 /* Stores the words of a change's name, each once, as one text and as terms. */
-bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key, const char **ruled_by,
-                   struct arena *arena, bool add)
+static bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key,
+                          const char **ruled_by, struct arena *arena, bool add)
 {
     struct knob_words words;
     const char *list[CHANGE_WORDS];

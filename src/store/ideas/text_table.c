@@ -1,10 +1,6 @@
 /* text_table.c: texts by number, found by an open hash table of numbers. */
 #include "text_table.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 enum { FIRST_SLOTS = 64 };

@@ -1,9 +1,6 @@
 /* digest_chain.h: computing the digests of a log's records (log.h). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "../format/tsv.h"
 #include "log.h"
 

@@ -21,7 +21,6 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "digest_chain.h"
 #include "redactions.h"
 
 #define NUMBERS 42 /* two numbers of 20 digits, each followed by a blank */

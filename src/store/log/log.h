@@ -21,8 +21,6 @@
 
 #include "../fail.h"
 
-#include <stdint.h>
-
 #include "../format/arena.h"
 
 /* ---- the digests that make later changes of a log's bytes visible, for every kind of log.

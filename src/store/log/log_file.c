@@ -27,7 +27,6 @@
 #include "../files/places.h"
 #include "digest_file.h"
 #include "lock_holder.h"
-#include "log.h"
 
 /* ---- waits until any program changes a log that is a file ---- */
 

@@ -13,17 +13,11 @@
 #include <assert.h>
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <lineage/time.h>
 
 #include "../files/fs.h"
 #include "checked_pages.h"
-#include "mirror_internal.h"
-#include "mirror.h"
-#include "mirror_file.h"
 #include "mirror_place.h"
 #include "schema_sql.h"
 #include "statement.h"

@@ -17,7 +17,6 @@
 #include "../format/json_text.h"
 #include "ancestors.h"
 #include "connection.h"
-#include "mirror.h"
 #include "schema_sql.h"
 #include "statement.h"
 

@@ -3,7 +3,6 @@
 
 #include <sqlite3.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <xxhash.h>
 
 #include "mirror.h"

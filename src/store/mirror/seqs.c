@@ -1,7 +1,5 @@
 #include "seqs.h"
 
-#include <stdlib.h>
-
 #include "../format/arena.h"
 
 bool mirror_seqs_add(struct mirror_seqs *found, int64_t seq)

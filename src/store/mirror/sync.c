@@ -6,15 +6,12 @@
  * of the log changed, it is built in memory with a notice that names the line, because only the owner can say whether
  * the log or lineage.db is right.
  */
-#include "mirror.h"
 
 #include <lineage/time.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "mirror_internal.h"
 #include "connection.h"
-#include "mirror_file.h"
 #include "mirror_place.h"
 #include "statement.h"
 

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include <libpq-fe.h>
 
 #include "../fail.h"

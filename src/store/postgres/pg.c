@@ -500,14 +500,6 @@ int64_t pg_int(const struct pg_result *result, size_t row, size_t column)
     return strtoll(pg_text(result, row, column, NULL), NULL, 10);
 }
 
-bool pg_is_int(const struct pg_result *result, size_t row, size_t column)
-{
-    char *end;
-    const char *text = pg_text(result, row, column, NULL);
-    (void)strtoll(text, &end, 10);
-    return end != text && !*end;
-}
-
 void pg_clear(struct pg_result *result)
 {
     if (result->rows)

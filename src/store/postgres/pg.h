@@ -9,9 +9,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "../fail.h"
 
@@ -95,6 +93,5 @@ bool pg_is_null(const struct pg_result *result, size_t row, size_t column);
 const char *pg_text(const struct pg_result *result, size_t row, size_t column, size_t *length); /* length may be NULL */
 const char *pg_digits(const struct pg_result *result, size_t row, size_t column); /* digits of a bytea; "" for anything else */
 int64_t pg_int(const struct pg_result *result, size_t row, size_t column);
-bool pg_is_int(const struct pg_result *result, size_t row, size_t column); /* otherwise pg_int returns 0 */
 void pg_clear(struct pg_result *result);
 #define SCOPED_RESULT RELEASED_BY(pg_clear) struct pg_result

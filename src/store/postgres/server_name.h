@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "../fail.h"
 
 #define SERVER_STORE_MAX 64

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "load.h"
-#include "questions.h"
 
 /* The values of trials, and whether one of the trials failed. The sums are in the order of their key, so no value behind the last
  * one that is wanted is read. */

@@ -37,9 +37,6 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
 /* Like mirror_find, but finds exactly this spelling of the id only. */
 enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err);
 
-/* Finds a record with that id, with or without the prefix, that cannot be read as a row; LINEAGE_ENOTFOUND without message. */
-enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, uint64_t *line, struct lineage_error *err);
-
 /* Finds the first row of that trial of a night, except harness_abort; LINEAGE_ENOTFOUND without message. */
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
                                       struct lineage_error *err);

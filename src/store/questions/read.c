@@ -30,7 +30,7 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
 }
 
 /* There are few such records, so none of their columns has an index. */
-enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, uint64_t *line, struct lineage_error *err)
+static enum lineage_status mirror_find_damaged(struct mirror *mirror, const char *id, uint64_t *line, struct lineage_error *err)
 {
     int64_t at = 0;
     enum lineage_status status =

@@ -9,7 +9,6 @@
 
 #include "../mirror/statement.h"
 #include "load.h"
-#include "questions.h"
 
 #define TRIALS "SELECT " TRIAL_COLUMNS " FROM trials t "
 

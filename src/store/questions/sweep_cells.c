@@ -10,7 +10,6 @@
 #include "../mirror/statement.h"
 #include "load.h"
 #include "query_names.h"
-#include "questions.h"
 
 /* Reads the sums in the order of the primary key: one row per value and label, however many trials there are. */
 static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_values WHERE key = ?1"

@@ -6,9 +6,6 @@
  */
 #include "budget.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define FULL_WORTH 0.15 /* worth of a row's full form as a fraction of the row's: more rows are better than longer ones */
 #define GAP_LENGTH 40   /* bytes that a line about omitted rows may take */
 

@@ -9,9 +9,6 @@
 #include "handwritten.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 #include "../format/ascii.h"

@@ -1,7 +1,6 @@
 #include <lineage/hypothesis.h>
 
 #include <math.h>
-#include <stdio.h>
 
 #include <lineage/evidence.h>
 

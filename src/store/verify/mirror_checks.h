@@ -5,9 +5,6 @@
 
 #include "../mirror/mirror.h"
 
-/* Reports the trials whose parents lead into a cycle. */
-enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *report, void *context, struct lineage_error *err);
-
 /* Checks whether the mirror on disk is intact and, row by row, the same as one just built from the log (which may
  * have grown since). Reports differences; writes nothing. */
 enum lineage_status mirror_check(struct mirror *on_disk, struct mirror *truth, lineage_finding_fn *report, void *context,

@@ -79,7 +79,9 @@ static const struct {
      " the trial' FROM trials WHERE timestamp <> '' AND moment(timestamp) IS NULL ORDER BY seq"},
 };
 
-enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *report, void *context, struct lineage_error *err)
+/* Reports the trials whose parents lead into a cycle. */
+static enum lineage_status mirror_cycles(struct mirror *mirror, lineage_finding_fn *report, void *context,
+                                         struct lineage_error *err)
 {
     return report_rows(mirror, "cycle",
                        "SELECT t.line, t.exp_id, 'is its own ancestor, or descends from one' FROM ancestors a CROSS JOIN trials t"

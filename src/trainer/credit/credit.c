@@ -4,8 +4,6 @@
  */
 #include "credit/credit.h"
 
-#include <math.h>
-
 #include <rlcore/batch.h>
 #include <rlcore/distill.h>
 #include <rlcore/group_advantage.h>

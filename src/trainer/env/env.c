@@ -2,7 +2,6 @@
  * env.c: the table of environments, and the code that they share. An environment is a struct of functions and owns no
  * memory. Episodes belong to the caller, and thousands of them can be played in parallel.
  */
-#include "env/env_kind.h"
 
 #include "env/demonstrator.h"
 #include "env/tool_turn.h"

@@ -5,14 +5,11 @@
  */
 #include "learn/learner.h"
 
-#include <math.h>
-
 #include <rlcore/routing.h>
 
 #include "support/carve.h"
 #include "support/error.h"
 #include "policy/layout.h"
-#include "learn/optimizers.h"
 #include "support/threads.h"
 
 /* A packed micro-batch. Its arrays are parts of the arrays of learner.whole. */

@@ -1,8 +1,5 @@
 #include "learn/minibatch_loss.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <rlcore/a2tgpo.h>
 #include <rlcore/algorithm.h>
 #include <rlcore/compose.h>
@@ -11,7 +8,6 @@
 #include <rlcore/status.h>
 #include <rlcore/stream_loss.h>
 
-#include "learn/minibatch.h"
 #include "support/error.h"
 #include "support/workspace.h"
 

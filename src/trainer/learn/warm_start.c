@@ -6,8 +6,6 @@
  */
 #include "learn/warm_start.h"
 
-#include <math.h>
-
 #include "support/carve.h"
 #include "support/error.h"
 #include "support/rng.h"

@@ -50,9 +50,7 @@ enum trainer_status trainer_model_check(const struct trainer_model *model, struc
                  {"layers", model->layers, 128},     {"heads", model->heads, 256},
                  {"mlp", model->mlp, 1 << 16},       {"max_tokens", model->max_tokens, 1 << 16}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        enum trainer_status status = check_range(sizes[i].name, sizes[i].value, sizes[i].most, err);
-        if (status != TRAINER_OK)
-            return status;
+        TRY(check_range(sizes[i].name, sizes[i].value, sizes[i].most, err));
     }
     if (model->width % model->heads != 0 || model->width / model->heads % 2 != 0)
         return trainer_fail(err, TRAINER_EINVAL, "model.width %d: must be heads (%d) times an even number", model->width,

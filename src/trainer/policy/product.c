@@ -6,7 +6,6 @@
  */
 #include "policy/product.h"
 
-#include "policy/precision.h"
 #include "policy/transpose.h"
 
 #ifdef VECTOR_LEVELS

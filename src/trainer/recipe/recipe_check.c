@@ -10,7 +10,6 @@
 #include "support/error.h"
 #include "support/markers.h"
 #include "support/roles.h"
-#include "recipe/recipe_fields.h"
 #include "recipe/recipe_json.h"
 #include "recipe/recipe_value.h"
 

@@ -4,9 +4,6 @@
  */
 #include "recipe/recipe_conditions.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "recipe/recipe_foreign.h"
 #include "recipe/recipe_needs.h"
 #include "recipe/recipe_value.h"

@@ -5,9 +5,6 @@
 #include "recipe/recipe_names.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "recipe/recipe_conditions.h"
 #include "recipe/recipe_foreign.h"

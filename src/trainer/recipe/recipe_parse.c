@@ -2,13 +2,9 @@
  * recipe_parse.c: reads a recipe from JSON, key by key. Unknown keys are refused, because a misspelt setting would
  * silently stay at its default, and the trial would differ from what its row says.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/error.h"
 #include "recipe/recipe_conditions.h"
-#include "recipe/recipe_fields.h"
 #include "recipe/recipe_foreign.h"
 #include "recipe/recipe_json.h"
 #include "recipe/recipe_names.h"

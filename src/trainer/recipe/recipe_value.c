@@ -7,10 +7,6 @@
 #include "recipe/recipe_value.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/error.h"
 

@@ -153,9 +153,7 @@ static enum trainer_status load_object(json_t **object, const char *path, struct
 {
     char *text;
     size_t length;
-    enum trainer_status status = recipe_file_read(&text, &length, path, err);
-    if (status != TRAINER_OK)
-        return status;
+    TRY(recipe_file_read(&text, &length, path, err));
     *object = recipe_object_parse(path, text, length, err);
     free(text);
     return *object ? TRAINER_OK : TRAINER_EINVAL;

@@ -1,7 +1,5 @@
 #include "references/reference_policies.h"
 
-#include <math.h>
-
 #include "recipe/recipe_needs.h"
 #include "support/error.h"
 
@@ -15,7 +13,8 @@ static double hinted_rows_bytes(const struct trainer_recipe *recipe)
     return recipe_has_hints(recipe) ? 13 * tokens : 0;
 }
 
-bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *recipe)
+/* Returns false when out of memory; hinted_rows_close also works after a failure. */
+static bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *recipe)
 {
     size_t rows = recipe_rows(recipe), tokens = rows * (size_t)recipe->model.max_tokens;
     if (!recipe_has_hints(recipe))
@@ -96,8 +95,9 @@ static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *re
  * second set of weights, and no gradient goes through this pass. Log-probs after the hint are moved back to their
  * places in the row.
  */
-enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
-                                         struct trainer_rollouts *r, size_t first, size_t n, struct trainer_error *err)
+static enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner,
+                                                const struct trainer_recipe *recipe, struct trainer_rollouts *r, size_t first,
+                                                size_t n, struct trainer_error *err)
 {
     for (size_t i = 0; i < n; i++)
         hint_row(hinted, recipe, r, first + i, i);

@@ -25,13 +25,6 @@ struct hinted_rows {
     float *log_prob;  /* [rows][width] */
 };
 
-/* Returns false when out of memory; hinted_rows_close also works after a failure. */
-bool hinted_rows_open(struct hinted_rows *hinted, const struct trainer_recipe *recipe);
-
-/* Writes log-probs of the hinted policy to rollouts->reference of rows [first, first+n), all of one task. */
-enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner, const struct trainer_recipe *recipe,
-                                         struct trainer_rollouts *rollouts, size_t first, size_t n, struct trainer_error *err);
-
 /* Asks teachers behind endpoints. */
 struct remote_teacher {
     trainer_teacher_fn *ask; /* NULL: no endpoint can be asked */

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 
 #include <jansson.h>
 

@@ -5,8 +5,6 @@
  */
 #include "rollout/question_allocation.h"
 
-#include <math.h>
-
 #include <rlcore/passk.h>
 
 #include "support/error.h"

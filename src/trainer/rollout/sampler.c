@@ -6,7 +6,6 @@
 #include "rollout/sampler.h"
 
 #include <cblas.h>
-#include <math.h>
 
 #include <rlcore/process.h>
 

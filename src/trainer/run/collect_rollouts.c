@@ -1,8 +1,6 @@
 /* collect_rollouts.c: the first step of an iteration: play its rollouts; see run_collect in run.h. */
-#include <string.h>
 
 #include "recipe/recipe_needs.h"
-#include "run/run.h"
 #include "run/side_rollouts.h"
 #include "run/side_rows.h"
 #include "support/error.h"

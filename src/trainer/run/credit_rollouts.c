@@ -1,5 +1,4 @@
 /* credit_rollouts.c: the second step of an iteration: from rollouts to advantages; see run_credit in run.h. */
-#include "run/run.h"
 
 #include <math.h>
 

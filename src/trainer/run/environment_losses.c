@@ -5,8 +5,6 @@
  */
 #include "run/environment_losses.h"
 
-#include <math.h>
-
 #include "learn/minibatch_loss.h"
 #include "recipe/recipe_needs.h"
 #include "support/error.h"

@@ -2,7 +2,6 @@
 
 #include "learn/minibatch_loss.h"
 #include "recipe/recipe_needs.h"
-#include "run/run.h"
 #include "run/value_arrays.h"
 #include "support/clock.h"
 #include "support/error.h"

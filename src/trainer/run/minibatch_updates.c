@@ -4,9 +4,6 @@
  * siblings. Old log-probs are computed before the first update of the iteration, because the clip range limits the
  * distance to the policy of that time.
  */
-#include "run/run.h"
-
-#include <math.h>
 
 #include "learn/minibatch_loss.h"
 #include "run/gradient_trace.h"

@@ -5,8 +5,6 @@
  */
 #include "run/run.h"
 
-#include <math.h>
-
 #include <rlcore/diagnostics.h>
 #include <rlcore/offpolicy.h>
 

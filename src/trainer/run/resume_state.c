@@ -4,11 +4,9 @@
  */
 #include "run/resume_state.h"
 
-#include <math.h>
 #include <xxhash.h>
 
 #include "recipe/recipe_needs.h"
-#include "run/run.h"
 #include "support/clock.h"
 #include "support/error.h"
 #include "support/atomic_file.h"

@@ -5,8 +5,6 @@
  */
 #include "run/route_replay.h"
 
-#include <math.h>
-
 #include <rlcore/diagnostics.h>
 #include <rlcore/routing.h>
 

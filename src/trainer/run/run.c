@@ -2,7 +2,6 @@
 #include "run/run.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <xxhash.h>
 
 #include "recipe/recipe_needs.h"

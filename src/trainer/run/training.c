@@ -15,7 +15,6 @@
 #include "run/gradient_trace.h"
 #include "run/memory_bound.h"
 #include "run/resume_state.h"
-#include "run/run.h"
 #include "support/clock.h"
 #include "support/error.h"
 

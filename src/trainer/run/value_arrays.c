@@ -1,7 +1,5 @@
 #include "run/value_arrays.h"
 
-#include <math.h>
-
 #include "recipe/recipe_needs.h"
 #include "support/carve.h"
 #include "support/error.h"
