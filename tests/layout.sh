@@ -1,6 +1,7 @@
 #!/bin/sh
 # layout.sh: the layout in schema/ARCHITECTURE.md is that of the table in tests/layering.sh and of the folders; every path and
-# function that the page names exists, and every option of the build is listed. No test of the command has lines behind its end.
+# function that the page names exists, and every option and package of the build is listed. No test of the command has lines behind its
+# end.
 #
 # usage: sh tests/layout.sh [ROOT]      (default: this checkout; exit status 0 if all agrees, else one line per difference)
 set -u
@@ -55,5 +56,8 @@ for path in $(git ls-files 'tests/cli/*.sh' 2>/dev/null); do
 done
 options=$(sed -n 's/^option(\(LINEAGE_[A-Z_]*\).*/\1/p; s/^set(\(LINEAGE_[A-Z_]*\) "".*/\1/p' CMakeLists.txt | sort)
 missing "an option of the build that $page does not list" "$options" "$(sed -n 's/^| `\(LINEAGE_[A-Z_]*\)` |.*/\1/p' "$page")"
+packages=$(sed -n 's/^build_packages="\(.*\)"/\1/p' cli/install-deps.sh | tr ' ' '\n')
+missing "a package of cli/install-deps.sh that $page does not list" "$packages" \
+    "$(sed -n '/^## Dependencies/,$s/^| \([^|]*\) |.*/\1/p' "$page" | tr -s ', ' '\n')"
 echo "$(printf '%s\n' "$listed" | wc -l) rooms, $differences differences"
 [ "$differences" -eq 0 ] && [ -n "$listed" ] && [ -n "$rooms" ]
