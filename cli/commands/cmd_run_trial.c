@@ -147,8 +147,6 @@ static enum trainer_status rollout_stream_write(void *context, int32_t iteration
 /* A rollout is sent as the trajectory that `lineage rollout --format jsonl` prints, so that a question asked by hand
  * and the same question of a trial share one answer in the cache. */
 
-struct recipe_judge;
-
 struct recipe_judge {
     struct judge *judge;
 };

@@ -6,10 +6,8 @@
 #include "mcp/mcp.h"
 #include "mcp/untrusted.h"
 
-static void fill_error(struct mcp_call *call, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
-
 /* Text from users and files must be valid in the answer. What it quotes stays unchanged, because no table is around it. */
-static void fill_error(struct mcp_call *call, const char *format, va_list args)
+static void __attribute__((format(printf, 2, 0))) fill_error(struct mcp_call *call, const char *format, va_list args)
 {
     char text[sizeof call->error];
     vsnprintf(text, sizeof text, format, args);

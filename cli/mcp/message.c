@@ -9,10 +9,7 @@
 
 enum { JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY };
 
-static void refuse(struct mcp_message *message, enum mcp_code code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void refuse(struct mcp_message *message, enum mcp_code code, const char *format, ...)
+static void __attribute__((format(printf, 3, 4))) refuse(struct mcp_message *message, enum mcp_code code, const char *format, ...)
 {
     va_list args;
     message->kind = MCP_INVALID;

@@ -51,9 +51,7 @@ static void print_foot(FILE *out, bool live)
 
 /* ---- one store ---- */
 
-static void tile(FILE *out, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void tile(FILE *out, const char *name, const char *format, ...)
+static void __attribute__((format(printf, 3, 4))) tile(FILE *out, const char *name, const char *format, ...)
 {
     va_list args;
     fprintf(out, "<div><dt>%s</dt><dd>", name);

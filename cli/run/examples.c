@@ -19,8 +19,7 @@ enum { ROUNDS = 2000, ROUNDS_LEAST = 200, ID_MAX = 200, PAIRS_LEAST = 2 };
 static const double most_draws = 2e8;
 static const size_t most_bytes = (size_t)256 << 20;
 
-static bool refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool refuse(char *why, const char *format, ...)
+static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -305,9 +305,7 @@ struct rl_case {
     char *text;
 };
 
-static enum rl_status refuse(struct rl_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static enum rl_status refuse(struct rl_error *err, const char *format, ...)
+static enum rl_status __attribute__((format(printf, 2, 3))) refuse(struct rl_error *err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -34,10 +34,8 @@ static void make_one_line(char *text)
             *text = '?';
 }
 
-static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format, va_list args)
-    __attribute__((format(printf, 4, 0)));
-
-static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format, va_list args)
+static void __attribute__((format(printf, 4, 0))) fill(struct lineage_error *err, enum lineage_status status, int os_errno,
+                                                       const char *format, va_list args)
 {
     err->status = status;
     err->os_errno = os_errno;

@@ -15,9 +15,7 @@ struct comparing {
     struct buf record;
 };
 
-static void say_broken(struct comparing *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say_broken(struct comparing *c, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) say_broken(struct comparing *c, const char *format, ...)
 {
     char text[160];
     va_list args;
