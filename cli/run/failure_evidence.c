@@ -373,9 +373,9 @@ static bool went_on_without(const struct lines *lines, size_t i)
 /* Code of the language or of an installed package, in which a user's mistake shows up but was not made. */
 static bool is_of_library(const char *path, size_t n)
 {
-    static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python",   "<frozen",
-                                            "node:internal",  "node_modules/",  "/rustc/",       "/usr/local/go/",
-                                            "/usr/lib/go",    ".pyx",           "/bin/torchrun", ".cargo/registry/"};
+    static const char *const libraries[] = {
+        "site-packages/", "dist-packages/", "/lib/python", "<frozen",       "node:internal",    "node_modules/", "/rustc/",
+        "/usr/local/go/", "/usr/lib/go",    ".pyx",        "/bin/torchrun", ".cargo/registry/", "at java.base/"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (memmem(path, n, libraries[i], strlen(libraries[i])))
             return true;
@@ -554,10 +554,11 @@ static bool starts_program(const char *source, const char *name, size_t n)
     return false;
 }
 
+/* Behind a `;`, as in `import json; json.loads(text)`, anything may have failed. */
 static bool is_import(const char *line)
 {
     const char *at = unindented(line);
-    return begins(at, "import ") || (begins(at, "from ") && strstr(at, " import "));
+    return !strchr(at, ';') && (begins(at, "import ") || (begins(at, "from ") && strstr(at, " import ")));
 }
 
 /* Reads the frames from line *i on, which are indented, and the exception behind them, which is indented less. */
@@ -777,7 +778,8 @@ static bool find_headline(struct found *found, const struct lines *lines)
         const char *below = i + 1 < lines->n ? unindented(lines->at[i + 1]) : "";
         if (begins(below, "what():"))
             add_what(found, ": ", below + 7);
-        else if ((line[n - 1] == ':' || line[n - 1] == ' ') && lines->at[i + 1 < lines->n ? i + 1 : i][0] == ' ')
+        else if ((line[n - 1] == ':' || line[n - 1] == ' ') &&
+                 (lines->at[i + 1 < lines->n ? i + 1 : i][0] == ' ' || has_name_of_exception(below)))
             add_what(found, ": ", unnumbered(below));
         found->dies = begins(line, "panic: ") || begins(line, "Exception in thread ");
         if (!begins(line, "memory allocation of "))
@@ -835,7 +837,7 @@ static bool find_place_line(struct found *found, const struct lines *lines)
         if (!after || !any_of(after, holds, "Assertion|assert|error:|Error|failed|FAILED|fatal|FATAL|undefined") ||
             (any && strstr(after, " error: ")) || went_on_without(lines, i))
             continue;
-        put_what(&next, after + strspn(after, ": "));
+        put_what(&next, *lines->at[i] == '{' ? lines->at[i] : after + strspn(after, ": ")); /* a log of JSON is not cut */
         *found = next;
         found->line = i;
         any = true;
@@ -1124,6 +1126,44 @@ static bool holds_word(const char *line, const char *word)
     return false;
 }
 
+/* The message of a line that a log marks as an error, `10:00:00,123 - train - ERROR - no rows`, `[ERROR] no rows`; NULL: it is not one. */
+static const char *message_of_error(const char *line)
+{
+    static const char *const levels[] = {"ERROR",     "CRITICAL",    "FATAL",       "SEVERE",     "[error",
+                                         "[critical", "level=error", "level=fatal", "level=ERROR"};
+    const char *const info = strstr(line, "INFO");
+    const bool timed = isdigit((unsigned char)line[*line == '[']) || begins(line, "time=");
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        const char *at = strstr(line, levels[i]), *end = at ? at + strlen(levels[i]) : "", *mark = end + strspn(end, " ");
+        if (!*mark || (info && info < at) || !((timed && *end == ' ') || strchr(":]|-\t", *mark)))
+            continue;
+        if (at > line && !strchr("[|:\t", at[-1]) && !(at[-1] == ' ' && (timed || strchr("-|:]", at[-2]))))
+            continue;
+        const char *message = end + strspn(end, " :]|-\t"), *close = strchr(message, ']');
+        return *line == '[' && close && close < message + strcspn(message, " ") ? unindented(close + 1)
+                                                                                : message; /* env_logger */
+    }
+    return NULL;
+}
+
+/*
+ * The lines near the end that a log marks as errors. Of several the first one counts: Maven and many others say what failed, and then what
+ * to do. A program that goes on, or prints steps below, was not ended by them.
+ */
+static bool find_logged(struct found *found, const struct lines *lines)
+{
+    bool any = false;
+    for (size_t i = lines->n, rest = 0; i-- > 0 && rest < FEW && !lines->by_signal && !lines->of[i].progress;) {
+        const char *message = message_of_error(lines->at[i]);
+        const bool says = message && strpbrk(message, " ") && !says_it_goes_on(message);
+        if (any && !message)
+            break;
+        rest += !message && *unindented(lines->at[i]);
+        any = (says && put_error(found, message, i)) || any;
+    }
+    return any;
+}
+
 /*
  * The last line of a program that says no more: `2026/11/29 06:18:16 open data.csv: ..` of Go's log.Fatal, or what it cannot do. `go run`
  * adds the exit status.
@@ -1238,8 +1278,8 @@ static void try_forms(struct found *found, const struct lines *lines, bool *word
 {
     static bool (*const reports[])(struct found *, const struct lines *) = {
         find_python, find_rust, find_pytest, find_arguments, find_two_lines, find_node, find_headline, find_launcher};
-    static bool (*const others[])(struct found *, const struct lines *) = {find_rustc, find_maven,     find_place_line, find_line,
-                                                                           find_perl,  find_last_line, find_usage};
+    static bool (*const others[])(struct found *, const struct lines *) = {find_rustc, find_maven,  find_place_line, find_line,
+                                                                           find_perl,  find_logged, find_last_line,  find_usage};
     bool any = false;
     *worded = false;
     for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
