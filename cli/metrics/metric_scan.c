@@ -143,10 +143,17 @@ static bool is_fraction(const char *line, size_t end, size_t length)
     return false;
 }
 
-/* Whether the percentage that ends here belongs to a progress bar: a border or a character that draws follows. */
+/*
+ * Whether the percentage that ends here belongs to a progress bar: a border or a character that draws follows. In `acc: 91% | loss: 0.3` and
+ * at the edge of a box, the border has blanks around it, and a word or nothing behind it.
+ */
 static bool is_bar(const char *line, size_t at, size_t length)
 {
+    const size_t end = at;
     at = skip_blanks(line, at, length);
+    const size_t border = metric_scan_border(line + at, length - at), next = skip_blanks(line, at + border, length);
+    if (border && at > end && (next == length || (next > at + border && is_word(line[next]) && !is_digit(line[next]))))
+        return false;
     return metric_scan_border(line + at, length - at) || begins_with(line, at, length, "\xe2\x94") ||
            begins_with(line, at, length, "\xe2\x95") || begins_with(line, at, length, "\xe2\x96"); /* U+2500 to U+25BF */
 }

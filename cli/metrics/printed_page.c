@@ -584,6 +584,16 @@ static bool names_types(const struct printed_page *page, const char *line, size_
     return n_types > 0 && n_types == cells.n;
 }
 
+/* Whether the line has only the name of pandas' index, below that of the columns and padded to their width: `epoch            `. */
+static bool names_index(const struct printed_page *page, const char *line, size_t length)
+{
+    size_t word = 0;
+    while (word < length && !is_blank(line[word]))
+        word++;
+    return word > 0 && word <= page->first_from && length > page->first_from && !page->label[0] &&
+           page->separator >= BY_WIDE_BLANK && word + indentation(line + word, length - word) == length;
+}
+
 static bool must_follow(const struct printed_page *page)
 {
     return page->n_columns == 2 || page->separator == BY_BLANK || page->separator == BY_COMMA || page->separator == BY_SEMICOLON;
@@ -592,7 +602,8 @@ static bool must_follow(const struct printed_page *page)
 static void look_for_table(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                            metric_found_fn *report, void *context)
 {
-    bool rule = is_rule(line, length) || (page->n_columns && names_types(page, line, length));
+    bool rule =
+        is_rule(line, length) || (page->n_columns && (names_types(page, line, length) || names_index(page, line, length)));
     if (page->n_columns && read_row(page, query, line, length, report, context))
         return;
     if (page->n_columns && !rule && must_follow(page))

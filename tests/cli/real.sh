@@ -113,6 +113,8 @@ printf '"","epoch","val_loss"\n"1",1,0.5\n"2",2,0.43\n' | gives val_loss 0.43 ''
 # Megatron-LM evaluates the validation set and then the test set.
 printf ' validation loss at iteration 100 on validation set | lm loss value: 7.9 | \n validation loss at iteration 100 on test set | lm loss value: 8.0 | \n' |
     gives 'lm loss value' 8.0 'other data (training, validation, test)'
+# pandas 3.1: the name of the index is below the names of the columns.
+printf '       val_loss  acc\nmodel               \nA           0.5  0.1\nB           0.4  0.2\n' | gives acc 0.1 'rows with different labels'
 # pyperf 2.11
 printf '* the standard deviation (2.18 us) is 30%% of the mean (7.15 us)\nMean +- std dev: 7.15 us +- 2.18 us\n' | gives Mean 7.15 ''
 # Ordinary lines that look like those above; none has a remark.
@@ -148,6 +150,15 @@ Total#1.0#Total:          1    7  20.4      1     166
 loss#0.4#[RANK 0] loss: 0.5\n[RANK 1] loss: 0.4
 loss#0.4#argmin val loss: 0.5\nval loss: 0.4
 loss#0.4#15 min val loss: 0.5\nmin val loss: 0.4
+acc#66.67#Epoch 1 | acc: 66.67% | val loss: 0.3
+Pass Rate#66.67#   » Pass Rate: 66.67% | Passed: 2 | Failed: 1
+acc#91.0#│ acc: 91% │
+acc##acc:  50% |##    | ETA 3
+acc##acc:   0% |      |ETA 3
+acc##acc:  50% | 3/10 [00:01<00:00]
+acc##acc:  50%|loss 3|
+val_loss#0.4#       val_loss  mAP50\nepoch                 \n0           0.5    0.1\n1           0.4    0.2
+mAP50#0.2#       val_loss  mAP50\nepoch                 \n0           0.5    0.1\n1           0.4    0.2
 LINES
 # Numbers that count up are those of steps, of which the last counts.
 printf 'loss(1): 0.9\nloss(2): 0.5\nloss(3): 0.2\n' | gives loss 0.2 'labels count up'
