@@ -68,7 +68,7 @@ struct night_slots {
 /* Which trials run again on fresh seeds (night/rerun.h). */
 struct night_reruns {
     bool confirm; /* trials do, and no single run is kept */
-    size_t runs; /* of the whole night at most, those of earlier nights included; 0: five for every three trials */
+    size_t runs; /* of the whole night at most, those of earlier nights included; 0: see rerun_budget */
     size_t race; /* further runs beyond one for each trial, instead of `runs`; 0: not given */
     size_t runs_max; /* of one trial, its first included; 0: LINEAGE_RUNS_MAX */
 };

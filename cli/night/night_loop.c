@@ -384,6 +384,8 @@ static void say_plan(const struct night *night)
         fprintf(stderr, "lineage: %zu of %zu runs are left", runs, budget);
     else
         fprintf(stderr, "lineage: %zu runs at most", runs);
+    if (rerun_spare(night))
+        fprintf(stderr, " (%zu more if runs diverge or fail)", rerun_spare(night));
     fprintf(stderr, ": one of each of %zu trial%s, and %zu again where they decide which is the best\n", first,
             first == 1 ? "" : "s", runs - first);
 }

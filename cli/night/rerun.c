@@ -5,6 +5,8 @@
 
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };
+/* A night of that many trials has two runs of each, as halving by hand has; and up to a fifth of the runs more, where some are lost. */
+enum { FEW_TRIALS = 6, SPARE_SHARE = 5 };
 
 static int load(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id, size_t runs_max)
 {
@@ -31,8 +33,15 @@ size_t rerun_budget(const struct night *night)
         return SIZE_MAX;
     return trials + (!night->reruns.confirm ? 0
                      : night->reruns.race   ? night->reruns.race
-                     : trials > 1           ? (2 * trials + 2) / 3
+                     : trials > FEW_TRIALS  ? (2 * trials + 2) / 3
+                     : trials > 1           ? trials
                                             : 0);
+}
+
+size_t rerun_spare(const struct night *night)
+{
+    const size_t budget = rerun_budget(night);
+    return !night->reruns.confirm || night->reruns.runs || night->reruns.race || budget == SIZE_MAX ? 0 : budget / SPARE_SHARE;
 }
 
 static size_t first_runs(const struct trial_list *list, bool planned)
@@ -43,11 +52,36 @@ static size_t first_runs(const struct trial_list *list, bool planned)
     return n;
 }
 
+static size_t runs_used(const struct night *night)
+{
+    return night->list.n_again + first_runs(&night->list, night->planning.on) + night->slots.at_work;
+}
+
 size_t rerun_runs_left(const struct night *night)
 {
-    const size_t budget = rerun_budget(night);
-    size_t used = night->list.n_again + first_runs(&night->list, night->planning.on) + night->slots.at_work;
+    const size_t budget = rerun_budget(night), used = runs_used(night);
     return budget > used ? budget - used : 0;
+}
+
+/* How many runs of the night's trials said nothing about a score, because they diverged or failed. */
+static size_t runs_lost(const struct night *night, const struct lineage_evidence *evidence)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < night->list.n; k++) {
+        const struct night_trial *trial = &night->list.trials[k];
+        const size_t i = trial->exp_id && !trial->replicates ? lineage_evidence_find(evidence, trial->exp_id) : evidence->n;
+        if (i < evidence->n)
+            n += evidence->trials[i].left_out + evidence->trials[i].failed +
+                 (evidence->trials[i].stray ? evidence->trials[i].runs.n : 0);
+    }
+    return n;
+}
+
+/* Without --runs and --race, others take the place of such runs. */
+static bool may_run(const struct night *night, const struct lineage_evidence *evidence)
+{
+    const size_t spare = rerun_spare(night), lost = spare ? runs_lost(night, evidence) : 0;
+    return rerun_runs_left(night) || runs_used(night) < rerun_budget(night) + (lost < spare ? lost : spare);
 }
 
 /* Neighbours say what a run of a proposed setting is worth, so that this part of the runs, a tenth and two, is enough to learn the noise. */
@@ -135,9 +169,10 @@ static int choose_diverged(struct night *night, size_t *i)
 int rerun_next(struct night *night, size_t *i)
 {
     struct lineage_evidence evidence;
-    if (!night->reruns.confirm || !rerun_runs_left(night))
+    const bool within = rerun_runs_left(night) > 0;
+    if (!night->reruns.confirm || (!within && !rerun_spare(night)))
         return CLI_OK;
-    int status = choose_diverged(night, i);
+    int status = within ? choose_diverged(night, i) : CLI_OK;
     if (status == CLI_GO_ON)
         status = claims_take(&night->claims, i, 1, 0, i);
     if (status != CLI_OK)
@@ -146,7 +181,7 @@ int rerun_next(struct night *night, size_t *i)
     if (status != CLI_GO_ON)
         return status;
     bool *skip = calloc(evidence.n + 1, sizeof *skip);
-    status = skip ? choose(night, &evidence, skip, i) : cli_no_memory();
+    status = !skip ? cli_no_memory() : may_run(night, &evidence) ? choose(night, &evidence, skip, i) : CLI_OK;
     free(skip);
     lineage_evidence_release(&evidence);
     if (status == CLI_GO_ON)

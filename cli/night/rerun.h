@@ -9,7 +9,10 @@
 /* How many runs the night has at most, first runs and others. SIZE_MAX: it has no end but --hours. */
 size_t rerun_budget(const struct night *night);
 
-/* How many of them may still begin. */
+/* How many more there may be in place of runs that diverged or failed. */
+size_t rerun_spare(const struct night *night);
+
+/* How many of the budget may still begin. */
 size_t rerun_runs_left(const struct night *night);
 
 /* Whether a trial should run again before the next first run: a share of the runs of a night whose later trials start from what is

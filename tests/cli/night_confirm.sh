@@ -37,7 +37,7 @@ must_have s/results.tsv 'unconfirmed: +'
 must_have s/results.tsv 'replicates '
 must_lack s/results.tsv ', score '
 must_have s/results.tsv 'confirmed: mean +'
-[ "$(column s 1 | wc -l)" -le 9 ] || fail "five trials ran more than nine times"
+[ "$(column s 1 | wc -l)" -le 10 ] || fail "five trials ran more than ten times"
 must_equal "" "$(grep 'replicates' s/results.tsv | grep 'trial [ab], ')" "runs again of trials that are far behind"
 must_run best -C s
 must_have out 'setting'
@@ -69,7 +69,7 @@ must_run best -C cut --format json
 must_equal 1 "$(json params.gain)" "the best after a void"
 must_fail 2 'exclude each other' night sweep.json -C wrong -q --runs 9 --race 3
 run night sweep.json -C planned
-must_have err '9 runs at most: one of each of 5 trials, and 4 again'
+must_have err '10 runs at most (2 more if runs diverge or fail): one of each of 5 trials, and 5 again'
 
 # Fewer runs than trials: the night says that they are used up, and what another start has left.
 run night sweep.json -C used -q --runs 3
@@ -243,7 +243,7 @@ cat >nan.json <<'EOF'
 {"name": "nan", "direction": "lower", "score": "loss", "grid": {"x": [1, 2, 4], "w": [0, 1]},
  "command": ["sh", "-c", "case $0$1$2 in 201 | 4*) echo loss: nan ;; *) echo loss: $(($0 * $0 - 4 * $0 + 4 + $1)).$2 ;; esac", "{x}", "{w}", "{seed}"]}
 EOF
-run night nan.json -C nan -q
+run night nan.json -C nan -q --runs 10
 must_exit 0
 must_equal '6 7 8 9' "$(cut -f 1 out | sed 's/^00//' | tail -n 4 | tr '\n' ' ' | sed 's/ $//')" 'runs again'
 must_equal '1' "$(grep -c 'replicates 002' nan/results.tsv)" 'the run after the one that diverged by chance'
@@ -252,5 +252,15 @@ must_equal '0' "$(grep -c 'replicates 00[45]' nan/results.tsv)" 'runs of those t
 must_run best -C nan --format json
 must_equal '2 0' "$(json params.x) $(json params.w)" 'the best'
 must_equal '' "$(sed -n 's/^00[6-9].*x=2; w=0; seed=\([0-9]*\).*/\1/p' nan/results.tsv | sort | uniq -d)" 'a seed that ran twice'
+
+# Another run takes the place of one that diverged, unless --runs says how many there are.
+cat >far.json <<'EOF'
+{"name": "far", "direction": "lower", "score": "loss", "grid": {"x": [1, 2, 3, 4, 5, 6]},
+ "command": ["sh", "-c", "case $0$1 in 31) echo loss: 900 ;; *) echo loss: $((5 + ($0 * 7 + $1 * 5 + $0 * $1) % 11)) ;; esac", "{x}", "{seed}"]}
+EOF
+run night far.json -C far -q
+must_equal 13 "$(grep -c 'x=' far/results.tsv)" 'runs of a night with one that diverged'
+run night far.json -C far12 -q --runs 12
+must_equal 12 "$(grep -c 'x=' far12/results.tsv)" 'runs that --runs allows'
 
 finish
