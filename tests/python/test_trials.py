@@ -500,3 +500,14 @@ def test_a_metric_that_ended_as_nan_is_not_its_last_finite_value(store):
         trial.log(3, acc=0.2)
         trial.score(0.5, late=2.0)
     assert trial.row["metrics"] == {"acc": 0.2, "late": 2.0}
+
+
+def test_seeds_of_two_scripts_are_two_settings(tmp_path):
+    code = "import sys\nfrom lineage import Store\nwith Store('s', create=True, direction='lower') as store:\n    for seed in (1, 2):\n"
+    code += "        with store.trial(params={'lr': 1, 'seed': seed}) as trial:\n            trial.score(BASE + seed / 100)\n"
+    for name, base in (("a.py", "9"), ("b.py", "5")):
+        (tmp_path / name).write_text(code.replace("BASE", base))
+        subprocess.run([sys.executable, name], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    with Store(tmp_path / "s") as store:
+        assert sorted((setting["n"], setting["mean"]) for setting in store.settings()) == [(2, 5.015), (2, 9.015)]
+        assert all("; ran " in row["notes"] for row in store)

@@ -36,6 +36,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 import threading
 import time
@@ -1471,6 +1472,18 @@ def _append_whatever(
         raise
 
 
+@functools.lru_cache(maxsize=None)
+def _ran() -> str:
+    """The piece `ran DIGEST` of this script, by its name and contents; "" where Python runs none, as in a notebook."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    try:
+        script = pathlib.Path(path).read_bytes() if path else b""
+    except OSError:
+        script = b""
+    name = os.path.basename(path or "").encode(errors="replace")
+    return f"ran {hashlib.blake2b(name + bytes(1) + script, digest_size=8).hexdigest()}" if script else ""
+
+
 def _said(error: BaseException) -> str:
     """The message of an exception as a piece of notes, which are separated by semicolons."""
     return " ".join(str(error).split())[:200].replace(";", ",").encode("utf-8", "replace").decode()
@@ -1618,12 +1631,17 @@ class Trial:
         seconds = round(time.monotonic() - self._begun, 3)
         trial: "dict[str, Any]" = {"total_s": seconds, "train_s": seconds, **self._plan}
         reason = self._reason(error)
+        noted = [str(trial.get("notes") or "")]
+        if not {"seed", "random_seed"}.isdisjoint(self._plan["params"]):  # seeds of two scripts are not of one setting
+            noted.append(_ran())
         if reason is None:
             trial["core_metric"] = self._score
             trial.setdefault("status", "auto")
         else:
             trial["status"], cause = reason
-            trial["notes"] = "; ".join(part for part in (str(trial.get("notes") or ""), cause) if part)
+            noted.append(cause)
+        if len(noted) > 1:
+            trial["notes"] = "; ".join(part for part in noted if part)
         lost = self._lost - {_metric_name(name) for name in self._final}
         last = {name: value for name, value in _last_metrics([*self._steps, self._final]).items() if name not in lost}
         trial["metrics"] = {**last, **(trial.get("metrics") or {})}
