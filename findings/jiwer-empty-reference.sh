@@ -1,7 +1,6 @@
 #!/bin/sh
-# One would guess: the word error rate of a clip without speech, whose reference is empty, is refused, as jiwer did until 3, or is 1.0 if anything was
-# recognised in it.
-# In fact since 4 it is the number of words: ten words that a model imagined in silence have an error rate of 10.0. A mean over the clips, of
+# One would guess: the word error rate of a clip without speech, whose reference is empty, is refused, or is 1.0 if anything was recognised in it.
+# In fact it is the number of words: ten words that a model imagined in silence have an error rate of 10.0. A mean over the clips, of
 # which nine of ten are right word for word, is 1.0, as if nothing had been recognised; the rate of all clips together is 0.111.
 # Version: jiwer 4.0.0. Source: jiwer/process.py, process_words.
 set -eu
