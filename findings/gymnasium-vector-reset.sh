@@ -1,9 +1,8 @@
 #!/bin/sh
-# One would guess: each step of a vector of environments is a step of each environment, with the reward of the action, as in Gym and in
-# Stable-Baselines3, whose vectors reset an environment in the step that ends its episode.
-# In fact since 1.0 a step after the end of an episode resets, passes over the action and returns a reward of 0 and no end: an episode of five
+# One would guess: each step of a vector of environments is a step of each environment, with the reward of the action.
+# In fact a step after the end of an episode resets, passes over the action and returns a reward of 0 and no end: an episode of five
 # steps takes six. Counted steps are too many, rewards per step too low (0.833 for 1.0 here), and a buffer that stores each step holds
-# transitions from an end to the next start, 17 % of them here, that no action made. AutoresetMode.SAME_STEP is the earlier way.
+# transitions from an end to the next start, 17 % of them here, that no action made. AutoresetMode.SAME_STEP is another way.
 # Version: gymnasium 1.4.0. Source: gymnasium/vector/sync_vector_env.py, step, autoreset_mode NEXT_STEP.
 set -eu
 dir=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # One would guess: f1_score of seqeval counts an entity as found if it is tagged as IOB2 has it, so a model that never learned to begin one (B-) is
 # far from perfect.
-# In fact tags are read as the script of CoNLL 2000 reads them, unless mode="strict" and a scheme are given: I- begins an entity too. A model
+# In fact tags are read leniently, unless mode="strict" and a scheme are given: I- begins an entity too. A model
 # whose tags are all I- has an F1 of 1.0, where the strict one is 0.0, as long as no two entities of a type touch; where two do, it loses
 # both.
 # Version: seqeval 1.2.2. Source: seqeval/metrics/sequence_labeling.py, start_of_chunk, and v1.py for the strict mode.
