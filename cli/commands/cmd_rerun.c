@@ -11,6 +11,7 @@
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "night/night.h"
+#include "run/code_ref.h"
 #include "run/provenance_read.h"
 #include "support/blas_env.h"
 
@@ -25,6 +26,7 @@ struct rerun {
     char dir[PATH_MAX];
     struct command_trial trial;
     char notes[8192], top_id[256];
+    char noted[LINEAGE_NAME_MAX + 32 + CODE_RAN_MAX + 2]; /* `rerun of ID`, and what ran */
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; "": it has none */
     char *parent_snapshot;
     size_t n_params; /* of was.params, that the new row has */
@@ -243,6 +245,9 @@ static int run_again(struct rerun *o)
     t->in_force = o->was.params;
     if (take_seeds(o) != CLI_GO_ON)
         return CLI_USAGE;
+    char ran[CODE_RAN_MAX];
+    code_ran_of(ran, o->here ? NULL : o->was.notes);
+    snprintf(o->noted, sizeof o->noted, "%s%s%s", o->name, *ran ? "; " : "", ran);
     t->settings.prune = NULL; /* its score is wanted, however hopeless its curve looks beside later trials */
     /* The row describes the same trial; only its notes say that it is a repetition. */
     t->identity = (struct trial_identity){.specialist = o->was.specialist,
@@ -250,7 +255,7 @@ static int run_again(struct rerun *o)
                                           .hypothesis = o->was.hypothesis,
                                           .parent = o->was.parent_exp,
                                           .code = o->code,
-                                          .notes = o->name,
+                                          .notes = o->noted,
                                           .repeats_measured = lineage_label_is_measured(o->was.status),
                                           .name = o->name};
     if (o->seeds)

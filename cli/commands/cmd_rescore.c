@@ -5,6 +5,7 @@
 #include <lineage/render.h>
 #include <lineage/time.h>
 
+#include "run/code_ref.h"
 #include "run/command_settings.h"
 #include "run/files_beside_row.h"
 #include "run/provenance_read.h"
@@ -69,6 +70,10 @@ static void set_identity(struct rescore *o, struct command_trial *t)
     int n = snprintf(o->notes, sizeof o->notes, "rescored %.60s", o->was.exp_id);
     if (program)
         snprintf(o->notes + n, sizeof o->notes - (size_t)n, "; %.*s", (int)strcspn(program + 2, ";"), program + 2);
+    char ran[CODE_RAN_MAX];
+    code_ran_of(ran, o->was.notes);
+    if (*ran)
+        snprintf(o->notes + strlen(o->notes), sizeof o->notes - strlen(o->notes), "; %s", ran);
     o->link[0] = o->code[0] = '\0';
     if (lineage_night_link_parse(&link, o->was.notes))
         lineage_night_link_format(o->link, link.sweep, link.trial, link.key);

@@ -370,3 +370,10 @@ void code_ran_note(char out[CODE_RAN_MAX], const json_t *git, const struct comma
     }
     XXH3_freeState(state);
 }
+
+void code_ran_of(char out[CODE_RAN_MAX], const char *notes)
+{
+    const char *piece = notes ? strstr(notes, "; " LINEAGE_RAN) : NULL;
+    const size_t n = piece ? strcspn(piece + 2, ";") : 0;
+    snprintf(out, CODE_RAN_MAX, "%.*s", n < CODE_RAN_MAX ? (int)n : 0, piece ? piece + 2 : "");
+}

@@ -61,3 +61,6 @@ void code_change_note(char out[LINEAGE_CODE_NOTE_MAX], const json_t *git);
  * or by the contents of these where no repository has them. "" if neither is known, or if its parameters have no seed. */
 enum { CODE_RAN_MAX = 32 };
 void code_ran_note(char out[CODE_RAN_MAX], const json_t *git, const struct command_trial *t, const char *const *seeds);
+
+/* Writes that piece of the notes of a row, for another row of the same run; "": they have none. */
+void code_ran_of(char out[CODE_RAN_MAX], const char *notes);

@@ -234,7 +234,7 @@ for id in 'a b~c^d:e?*[' '..' 'x.lock' 'end.' '-dash' "$(printf '%0300d' 7)" '@{
     case $id in .* | *000*) ;; *) run append -C repo/runs/a --exp-id "$id" --status discard --core-metric 9
         must_exit 0
         cp -r repo/runs/a/provenance/000 "repo/runs/a/provenance/$id"
-        sed -i '/"ref"/d; s/\("code": "[^"]*"\),/\1/' "repo/runs/a/provenance/$id/run.json"
+        sed -i '/"ref"/d; s/\("tree": "[^"]*"\),/\1/' "repo/runs/a/provenance/$id/run.json"
         must_run refs -C repo/runs/a --add -- "$id"
         must_equal "$one" "$(git -C repo rev-parse "$(json git.ref "repo/runs/a/provenance/$id/run.json")")" "$id" ;;
     esac

@@ -605,7 +605,13 @@ one 2
 one 3
 must_equal '000 1 0,001 3 0,' "$(listed runs)" 'runs of the code'
 must_have runs/results.tsv 'discarded: another run of the best trial, 001'
-must_run show -C runs 002
+echo 'echo "val $1.0$2"' >late.sh
+for seed in 1 2; do "$LINEAGE" run -C late --direction lower -q -m loss -p lr=1 -p seed=$seed -- sh late.sh 5 $seed >/dev/null 2>&1; done
+must_run rescore -C late 000 --metric-regex 'loss=val ([0-9.]+)'
+must_run rescore -C late 001 --metric-regex 'loss=val ([0-9.]+)'
+must_equal '002 2 0,' "$(listed late)" 'scores that were found later'
+run rerun -C late 002
+must_have late/results.tsv "$(grep -o 'ran [0-9a-f]*' late/results.tsv | head -n 1); score by" # the repetition says what ran, too
 must_run render -C runs
 must_lack out 'ran '
 cd ..
