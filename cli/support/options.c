@@ -197,8 +197,8 @@ static bool is_one_id(const char *arguments)
 }
 
 /* Checks the number of arguments before anything is opened or created. Too many arguments are reported first: an extra
- * argument usually comes from a forgotten quote, and the message shows where. NAME=VALUE without --param is a parameter all the
- * same: `lineage tried lr=0.1`. */
+ * argument usually comes from a forgotten quote, and the message shows where. A command that asks takes NAME=VALUE as --param:
+ * `lineage tried lr=0.1`. */
 static int check_positional(struct cli_args *args, const struct cli_command *command, size_t min, size_t max)
 {
     args->positional = poptGetArgs(args->context);
@@ -208,10 +208,14 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
         return cli_error(CLI_USAGE, "%s: write the command after `--`: lineage %s -- %s ..; see `lineage %s --help`",
                          command->name, command->name, args->positional[0], command->name);
     const struct poptOption *param = param_option(args->options);
+    const bool asks = param && strstr(command->arguments, "NAME=");
     size_t extra = max;
-    for (; param && extra < args->n_positional && strchr(args->positional[extra], '='); extra++)
+    for (; asks && extra < args->n_positional && strchr(args->positional[extra], '='); extra++)
         if (poptSaveString(param->arg, POPT_ARG_ARGV, args->positional[extra]) != 0)
             return cli_no_memory();
+    if (extra < args->n_positional && param && strchr(args->positional[extra], '='))
+        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; a parameter is given as --param %s", command->name,
+                         args->positional[extra], args->positional[extra]);
     if (extra < args->n_positional)
         return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; %ssee `lineage %s --help`", command->name,
                          args->positional[extra], max == 1 && is_one_id(command->arguments) ? "run it once for each; " : "",

@@ -105,6 +105,7 @@ must_fail 2 "--limit '1e3'" query --limit 1e3
 must_fail 2 "NAME=VALUE" query --param lr
 must_fail 2 "unexpected argument 'lr'" query alpha=0.3 lr
 must_run tried alpha=0.3 gamma=1
+must_fail 2 "a parameter is given as --param lr=0.01" append --status discard --core-metric 2 --hypothesis Lower lr=0.01
 must_fail 1 'tried: alpha' tried alpha=0.77
 
 # Coverage of a sweep.
