@@ -78,6 +78,29 @@ static size_t add_store(const char **words, size_t n, char text[PATHSPEC_MAX], c
     return n;
 }
 
+enum { OUTPUTS_MAX = 64 };
+
+/* Asks git, with a pathspec behind the words for each file that the newer trial has as what programs left beside the code: earlier
+ * versions had these in their commits. */
+static char *ask_without_outputs(struct repository *r, const char *const *words, const json_t *git, size_t *length)
+{
+    const json_t *outputs = json_object_get(git, "outputs"), *name;
+    json_t *specs = json_array();
+    size_t n = 0, i;
+    while (words[n])
+        n++;
+    const char **all = calloc(n + json_array_size(outputs) + 1, sizeof *all);
+    if (all)
+        memcpy(all, words, n * sizeof *all);
+    json_array_foreach(outputs, i, name)
+        if (all && i < OUTPUTS_MAX && json_array_append_new(specs, json_sprintf(":(top,exclude,literal)%s", json_string_value(name))) == 0)
+            all[n++] = json_string_value(json_array_get(specs, json_array_size(specs) - 1));
+    char *text = all ? ask_scratch(r, all, length) : NULL;
+    free(all);
+    json_decref(specs);
+    return text;
+}
+
 static char *diff(struct repository *r, const json_t *from, const json_t *to, size_t file_max, size_t *length)
 {
     char big[64], pathspecs[PLANS][PATHSPEC_MAX], stores[2][PATHSPEC_MAX];
@@ -100,7 +123,7 @@ static char *diff(struct repository *r, const json_t *from, const json_t *to, si
     size_t n = add_plans(words, 13, pathspecs, "exclude,literal", plans);
     n = add_store(words, n, stores[0], to);
     add_store(words, n, stores[1], from);
-    return ask_scratch(r, words, length);
+    return ask_without_outputs(r, words, to, length);
 }
 
 /* Finds the repository of one of the two trials that has the commits of both. */
@@ -111,13 +134,13 @@ static bool find_of_both(struct repository *r, const json_t *from, const json_t 
 }
 
 /* git compares patches, so a commit that was rebased or picked counts as contained. */
-static bool has_more(struct repository *r, const char *head, const char *commit)
+static bool has_more(struct repository *r, const json_t *git, const char *head, const char *commit)
 {
     char range[2 * REPOSITORY_COMMIT_MAX + 8];
     const char *const words[] = {"rev-list", "--cherry-pick", "--right-only", "--no-merges", "-n", "1", range, "--", NULL};
     size_t length = 0;
     snprintf(range, sizeof range, "%s...%s", head, commit);
-    char *text = ask_scratch(r, words, &length);
+    char *text = ask_without_outputs(r, words, git, &length);
     const bool more = text && length > 0;
     free(text);
     return more;
@@ -133,8 +156,8 @@ enum commit_lack commit_lacks(const json_t *git, const json_t *parent)
     enum commit_lack lack = COMMIT_LACKS_NOTHING;
     bool known = r && *now && *then && base && head && strcmp(now, then) != 0 && find(r, git, now, then);
     bool uncommitted = known && strcmp(then, base) != 0;
-    if (known && !(uncommitted && strcmp(now, head) != 0) && has_more(r, head, then))
-        lack = uncommitted && !has_more(r, head, base) ? COMMIT_LACKS_CHANGES : COMMIT_LACKS_COMMITS;
+    if (known && !(uncommitted && strcmp(now, head) != 0) && has_more(r, git, head, then))
+        lack = uncommitted && !has_more(r, git, head, base) ? COMMIT_LACKS_CHANGES : COMMIT_LACKS_COMMITS;
     free(r);
     return lack;
 }

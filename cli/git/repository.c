@@ -292,6 +292,8 @@ char *repository_git(const struct repository *r, const char *const *more, const 
     }
     while (*words && n < WORDS_MAX - 1)
         argv[n++] = *words++;
+    if (*words) /* without the rest it would be another question */
+        return NULL;
     while (more && *more && m < ENVIRONMENT_MAX - 1)
         environment[m++] = *more++;
     return read_command(argv, environment, seconds, max, length);

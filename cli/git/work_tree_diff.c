@@ -102,8 +102,6 @@ struct recording {
     const char *pool;  /* directory of the file pool */
     const char *store; /* absolute */
     const char *const *secrets; /* patterns of secret files beside the built-in ones; NULL: none */
-    work_tree_is_named *is_named;
-    const void *context;
     json_t *result;
     char seen[PATH_MAX]; /* the directory that is_of_other_store looked at last .. */
     bool seen_is_store;  /* .. and whether it belongs to a store */
@@ -112,6 +110,7 @@ struct recording {
     const char *hidden[HIDDEN_MAX]; /* .. and where each begins */
     size_t n_hidden;
     bool has_links; /* the index has submodules, or other repositories that were added */
+    bool has_store; /* the index has files of the store, which is below the top */
 };
 
 /* Adds to the text that says what was not recorded. */
@@ -277,12 +276,14 @@ static void look_at_index(struct recording *r)
     char path[2 * PATH_MAX];
     struct stat st;
     size_t length;
+    const char *below = store_below_top(r);
     char *entries = list_index(r, &length);
     for (size_t at = 0; entries && at < length; at += strlen(entries + at) + 1) {
         const char *name = name_in(entries + at);
         const char *const seen[] = {"update-index", "--no-assume-unchanged", "--", name, NULL};
         const char *const here[] = {"update-index", "--no-skip-worktree", "--", name, NULL};
         r->has_links = r->has_links || is_link(entries + at);
+        r->has_store = r->has_store || (below && *below && is_of_store(r, name));
         snprintf(path, sizeof path, "%s/%s", r->repository->top, name);
         bool flagged = (entries[at] >= 'a' && entries[at] <= 'z') || entries[at] == 'S';
         if (flagged && lstat(path, &st) == 0 && (!repository_run(r->repository, seen) || !repository_run(r->repository, here)))
@@ -410,31 +411,25 @@ static bool copy_untracked(const struct recording *r, const char *name, size_t *
     return ok;
 }
 
-/* What programs leave beside their code: logs, tables, pictures, weights. A pattern begins at the name of a file or of a directory
- * above it. */
+/* What programs leave beside their code: logs, curves, weights, the folders of trackers. Names that data or code of a person may have are
+ * not among them. A pattern begins at the name of a file or of a directory above it. */
 static const char outputs[] =
-    "*.log *log.txt *out.txt *output.txt *results.txt *.out *.err *.csv *.tsv *.jsonl *results.json *metrics.json *history.json "
-    "trainer_state.json *.html *.png "
-    "*.svg *.pdf *.pt *.pth *.ckpt *.safetensors *.bin *.pkl *.pickle *.joblib *.npy *.npz *.h5 *.keras *.onnx *.parquet *.db "
-    "*.sqlite* *.wandb *.pyc *tfevents* wandb/* mlruns/* outputs/* multirun/* lightning_logs/* catboost_info/* checkpoint*/*";
+    "*.log *log.txt nohup.out *results.csv *metrics.csv *history.csv progress.csv *results.json *metrics.json *history.json "
+    "trainer_state.json *.png *.pt *.pth *.ckpt *.safetensors *.keras *.onnx *.pyc *.wandb *tfevents* mlflow.db wandb/* mlruns/* "
+    "lightning_logs/* catboost_info/* checkpoint-*/* .hydra/*";
 
-/* Whether an untracked file is one of these, or is where the output of this command goes, as with `lineage night sweep.json
- * >night.txt`. It is kept, but not in the commit: a log that grows is the same code, and would make each run a setting of its own.
- * A file that the command names belongs to the code. */
-static bool is_output(const struct recording *r, const char *name)
+/* Whether an untracked file is one of these. It is kept, but not in the commit: a log that grows is the same code, and would make each run
+ * a setting of its own. */
+static bool is_output(const char *name)
 {
-    char path[2 * PATH_MAX], pattern[32];
-    struct stat file, out;
+    char pattern[32];
     bool is = false;
     for (const char *one = outputs; *one && !is; one += strcspn(one, " "), one += *one == ' ') {
         snprintf(pattern, sizeof pattern, "%.*s", (int)strcspn(one, " "), one);
         for (const char *at = name; at && !is; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
             is = fnmatch(pattern, at, 0) == 0;
     }
-    snprintf(path, sizeof path, "%s/%s", r->repository->top, name);
-    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && !is && lstat(path, &file) == 0; fd++)
-        is = fstat(fd, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
-    return is && !(r->is_named && r->is_named(r->context, name));
+    return is;
 }
 
 static bool take(const struct recording *r, const char *name, size_t *copied, size_t *room)
@@ -444,35 +439,42 @@ static bool take(const struct recording *r, const char *name, size_t *copied, si
     return taken;
 }
 
+static void note_left(char *text, size_t size, size_t n, const char *name)
+{
+    if (n < LEFT_NAMED)
+        snprintf(text + strlen(text), size - strlen(text), "%s%.60s", n ? ", " : "", name);
+}
+
 static void write_untracked(struct recording *r)
 {
     static const char *const words[] = {"ls-files", "-z", "--others", "--exclude-standard", NULL};
     size_t length, room = GIT_UNTRACKED_MAX, copied = 0, left = 0;
     char text[LEFT_NAMED * 64] = "", *names = repository_git(r->repository, NULL, words, GIT_NAMES_MAX, &length);
-    json_t *beside = json_array();
+    json_t *beside = json_array(), *kept = json_array(), *one;
+    size_t i;
     for (size_t at = 0; names && at < length; at += strlen(names + at) + 1) {
         const char *name = names + at;
         if (is_of_store(r, name) || is_of_other_store(r, name))
             continue;
-        if (secret_file(name, r->secrets)) {
+        if (secret_file(name, r->secrets))
             note_secret(r, name);
-            continue;
-        }
-        if (is_output(r, name))
+        else if (is_output(name))
             json_array_append_new(beside, cli_json_text(name));
         else if (take(r, name, &copied, &room))
             fwrite(name, 1, strlen(name) + 1, r->copied);
-        else if (left++ < LEFT_NAMED)
-            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.60s", left > 1 ? ", " : "", name);
+        else
+            note_left(text, sizeof text, left++, name);
     }
-    size_t i;
-    json_t *name;
-    json_array_foreach(beside, i, name) /* the code has the room first */
-        take(r, json_string_value(name), &copied, &room);
+    json_array_foreach(beside, i, one) /* the code has the room first */
+        if (take(r, json_string_value(one), &copied, &room))
+            json_array_append(kept, one);
+        else
+            note_left(text, sizeof text, left++, json_string_value(one));
     json_object_set_new(r->result, "untracked", json_integer((json_int_t)copied));
-    if (json_array_size(beside))
-        json_object_set(r->result, "outputs", beside);
+    if (json_array_size(kept))
+        json_object_set(r->result, "outputs", kept);
     json_decref(beside);
+    json_decref(kept);
     if (!names)
         leave_out(r, "untracked files: git could not list them, or too many");
     else if (left)
@@ -637,6 +639,15 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX],
     return made;
 }
 
+/* Replaces the tree by one without the store, whose rows are no code. */
+static bool take_store_out(struct recording *r, char tree[REPOSITORY_COMMIT_MAX])
+{
+    const char *const take[] = {"--literal-pathspecs", "rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", store_below_top(r),
+                                NULL};
+    const char *const write_tree[] = {"write-tree", "--missing-ok", NULL};
+    return repository_run(r->repository, take) && line_of(tree, REPOSITORY_COMMIT_MAX, r->repository, NULL, write_tree);
+}
+
 /* The commit that holds the code of the trial: HEAD itself if nothing was changed. No commit is made of a part of the
  * changes. */
 static void write_code(struct recording *r, bool complete)
@@ -649,10 +660,14 @@ static void write_code(struct recording *r, bool complete)
     if (!complete || fflush(r->copied) != 0)
         return;
     bool made = (changed || r->has_links) && make_commit(r, commit, tree);
-    if (!changed && !json_object_get(r->result, "submodules")) /* or all of them are not checked out */
-        cli_json_set(r->result, "code", json_string(r->repository->commit), "tree", json_string(r->repository->tree), NULL);
-    else if (made)
-        cli_json_set(r->result, "code", json_string(commit), "tree", json_string(tree), NULL);
+    const bool of_head = !changed && !json_object_get(r->result, "submodules"); /* or all of them are not checked out */
+    if (!of_head && !made)
+        return;
+    json_object_set_new(r->result, "code", json_string(of_head ? r->repository->commit : commit));
+    if (of_head)
+        snprintf(tree, sizeof tree, "%s", r->repository->tree);
+    if (!r->has_store || take_store_out(r, tree))
+        json_object_set_new(r->result, "tree", json_string(tree));
 }
 
 /* The index of a user may be split into two files, of which the copy has one. With the index of HEAD instead, staged changes
@@ -698,8 +713,7 @@ static bool begin_history(struct repository *git)
     return made && repository_scratch_head(git);
 }
 
-json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets,
-                             work_tree_is_named *is_named, const void *context)
+json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets)
 {
     char absolute[PATH_MAX], store_path[PATH_MAX]; /* git runs in another directory */
     struct repository *repository = calloc(1, sizeof *repository);
@@ -718,8 +732,6 @@ json_t *work_tree_diff_write(const char *dir, const char *work, const char *stor
                                 .pool = pool,
                                 .store = store_path,
                                 .secrets = secrets,
-                                .is_named = is_named,
-                                .context = context,
                                 .result = result};
         record(r);
     }

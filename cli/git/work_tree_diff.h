@@ -17,12 +17,10 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  * repository with all of these changes in it; it is missing if a change was left out or if the repository cannot be
  * written; "tree" is its tree. Before the first commit of a repository, "commit" is an empty one that is made for it. A commit of a repository
  * with submodules has their files in it, and "submodules" is their number. work is the directory in whose repository the trial runs.
- * "outputs" are untracked files that look like what programs leave (logs, weights, tables) and that is_named(context, name) denies:
- * they are copied if they are small, and are not in "code". Returns NULL if there is no repository or no git.
+ * "outputs" are those of the copied files that look like what programs leave (logs, curves, weights); they are not in "code". Returns
+ * NULL if there is no repository or no git.
  */
-typedef bool work_tree_is_named(const void *context, const char *name);
-json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets,
-                             work_tree_is_named *is_named, const void *context);
+json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets);
 
 /* Keeps the files of a store whose directory has other files too (the top of a repository) out of commits and resets: adds their names
  * to info/exclude, unless git ignores them already. Returns false if that file cannot be written. */

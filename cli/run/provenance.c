@@ -230,11 +230,6 @@ static void note_plan(json_t *git, const struct command_trial *t)
         json_object_set_new(git, "plan", cli_json_text(code_is_named(t, path) ? "" : path + n + 1));
 }
 
-static bool is_named(const void *trial, const char *name)
-{
-    return code_is_named(trial, name);
-}
-
 /* The state of the repository, with the name of the ref that keeps it. */
 static json_t *record_git(const char *dir, const char *workdir, struct lineage_store *store, const struct command_trial *t)
 {
@@ -246,7 +241,7 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
     snprintf(pool, sizeof pool, "%s/" PROVENANCE_POOL, provenance);
     lineage_free(provenance);
     json_t *git = work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool,
-                                       lineage_store_secret_files(store), is_named, t);
+                                       lineage_store_secret_files(store));
     if (!git && repository_is_mute(pool, t->dir ? t->dir : "."))
         return json_pack("{s:o}", "left_out", json_sprintf("all of it, as git does not answer for the repository %s", pool));
     if (!git && repository_has_no_files(t->dir ? t->dir : "."))
