@@ -204,7 +204,11 @@ static int take_seeds(struct rerun *o)
         used = evidence.trials[i].runs.n + evidence.trials[i].left_out + evidence.trials[i].failed;
     }
     lineage_evidence_release(&evidence);
+    size_t declared;
+    uint64_t free_seed = code_largest_seed(&declared, o->session.store, o->was.params, o->was.n_params) + 1;
+    free_seed += used > declared ? used - declared : 0; /* earlier reruns name no seed and had these */
     t->first_seed = (t->has_seed ? t->first_seed : 1) + used;
+    t->first_seed = t->first_seed > free_seed ? t->first_seed : free_seed;
     t->has_seed = true;
     struct lineage_param *others = command_trial_own(t, calloc(o->was.n_params + 1, sizeof *others));
     for (i = o->n_params = 0; others && i < o->was.n_params; i++) /* its seed is not theirs */

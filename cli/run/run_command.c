@@ -113,7 +113,7 @@ static bool note_code(struct command_run *run)
     char ran[CODE_RAN_MAX];
     code_change_note(run->code, run->git);
     if (run->store && !run->trial->plan && !run->trial->rerun_of) { /* nights and reruns say so themselves */
-        code_ran_note(ran, run->git, run->trial, lineage_store_seeds(run->store));
+        code_ran_note(ran, run->git, run->trial, run->store, run->code);
         const size_t n = strlen(run->code);
         snprintf(run->code + n, sizeof run->code - n, "%s%s", n && *ran ? "; " : "", ran);
     }

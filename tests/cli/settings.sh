@@ -634,14 +634,31 @@ must_run run -C alone -q -m loss -p seed=2 -- sh b.sh 2
 must_equal '000 2 0,' "$(listed alone)" 'the seed alone, of a program that is known'
 cd ..
 
+# The same script by other names, with a configuration for each seed, by --seed, and beside a row of append, is one program.
+mkdir names && cd names || exit 3
+mkdir sub && echo 'echo "loss: 5.0$1"' >sub/b.sh && git init -q . && printf 'out\nerr\n' >.git/info/exclude && git add sub && git commit -qm one
+echo 1 >c1.cfg && echo 2 >c2.cfg
+must_run run -C runs --direction lower -q -m loss -p lr=1 -p seed=1 -- sh sub/b.sh 1 c1.cfg
+must_run run -C runs -q -m loss -p lr=1 -p seed=2 -- sh "$PWD/sub/b.sh" 2 c2.cfg
+cd sub && must_run run -C ../runs -q -m loss -p lr=1 --seed 3 -- sh b.sh 3 && cd ..
+must_equal '000 3 0,' "$(listed runs)" 'names of one script'
+must_run init mixed --direction lower
+must_run append -C mixed --score loss --status baseline --core-metric 5 -p lr=1 -p seed=7
+must_run run -C mixed -q -m loss -p lr=1 -p seed=8 -- sh sub/b.sh 8
+must_equal '000 2 0,' "$(listed mixed)" 'beside a row of append'
+cd ..
+
 # ---- rerun --seeds gives a parameter that is the seed the fresh ones ----
 mkdir fresh && cd fresh || exit 3
-must_run run -C runs --direction lower -q -m loss -p lr=1 -p seed=1 -- sh -c 'echo "loss: 5.0{seed}"; cat "$LINEAGE_PARAMS"'
+must_run run -C runs --direction lower -q -m loss -p lr=1 -p seed=2 -- sh -c 'echo "loss: 5.0{seed}"; cat "$LINEAGE_PARAMS"'
 run rerun -C runs 000 --seeds 2
 must_exit 0
-must_have err 'mean 5.02 of 3 runs' # of the seeds 1, 2 and 3
+must_have err 'mean 5.03 of 3 runs' # of the seeds 2, 3 and 4
 run logs -C runs 001
-must_have out '"seed": 3'
+must_have out '"seed": 4'
+run rerun -C runs 000 --seeds 2
+must_have err 'of 4 runs' # fresh ones: 3 to 6
+must_have err '"seed": 6'
 must_run run -C literal --direction lower -q -m loss -p lr=1 -p seed=1 -- sh -c 'echo "loss: 5.01"'
 run rerun -C literal 000 --seeds 2
 must_exit 0
