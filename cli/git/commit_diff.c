@@ -93,7 +93,8 @@ static char *ask_without_outputs(struct repository *r, const char *const *words,
     if (all)
         memcpy(all, words, n * sizeof *all);
     json_array_foreach(outputs, i, name)
-        if (all && i < OUTPUTS_MAX && json_array_append_new(specs, json_sprintf(":(top,exclude,literal)%s", json_string_value(name))) == 0)
+        if (all && i < OUTPUTS_MAX &&
+            json_array_append_new(specs, json_sprintf(":(top,exclude,literal)%s", json_string_value(name))) == 0)
             all[n++] = json_string_value(json_array_get(specs, json_array_size(specs) - 1));
     char *text = all ? ask_scratch(r, all, length) : NULL;
     free(all);

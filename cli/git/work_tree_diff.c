@@ -639,11 +639,11 @@ static bool make_commit(struct recording *r, char commit[REPOSITORY_COMMIT_MAX],
     return made;
 }
 
-/* Replaces the tree by one without the store, whose rows are no code. */
+/* Replaces the tree by one without the store, which has rows instead of code. */
 static bool take_store_out(struct recording *r, char tree[REPOSITORY_COMMIT_MAX])
 {
-    const char *const take[] = {"--literal-pathspecs", "rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", store_below_top(r),
-                                NULL};
+    const char *const take[] = {"--literal-pathspecs", "rm", "-r", "-q", "--cached", "--ignore-unmatch", "--",
+                                store_below_top(r),    NULL};
     const char *const write_tree[] = {"write-tree", "--missing-ok", NULL};
     return repository_run(r->repository, take) && line_of(tree, REPOSITORY_COMMIT_MAX, r->repository, NULL, write_tree);
 }
@@ -727,12 +727,8 @@ json_t *work_tree_diff_write(const char *dir, const char *work, const char *stor
                       json_stringn(repository->objects, strlen(repository->objects) - strlen("/objects")), "store", store_path);
         if (repository->branch[0])
             json_object_set_new(result, "branch", json_string(repository->branch));
-        *r = (struct recording){.repository = repository,
-                                .dir = absolute,
-                                .pool = pool,
-                                .store = store_path,
-                                .secrets = secrets,
-                                .result = result};
+        *r = (struct recording){
+            .repository = repository, .dir = absolute, .pool = pool, .store = store_path, .secrets = secrets, .result = result};
         record(r);
     }
     if (repository)

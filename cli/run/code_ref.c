@@ -379,7 +379,8 @@ static struct lineage_cursor *rows_of_setting(struct lineage_store *store, const
 }
 
 /* The largest seed among the parameters, or the one before; *declared: whether there is one. */
-static uint64_t seed_among(bool *declared, uint64_t largest, const struct lineage_param *params, size_t n, const char *const *seeds)
+static uint64_t seed_among(bool *declared, uint64_t largest, const struct lineage_param *params, size_t n,
+                           const char *const *seeds)
 {
     *declared = false;
     for (size_t i = 0; i < n; i++)
@@ -432,10 +433,10 @@ static bool joins_rows_without(const char *ran, const struct command_trial *t, s
         const char *notes = row.notes ? row.notes : "";
         seed_among(&declared, 0, row.params, row.n_params, lineage_store_seeds(store));
         same = strstr(notes, ran) != NULL;
-        without = without || (declared && !strstr(notes, LINEAGE_RAN) && !strstr(notes, "program ") &&
-                              strcmp(row.specialist ? row.specialist : "", specialist) == 0 &&
-                              strcmp(row.hypothesis ? row.hypothesis : "", hypothesis) == 0 &&
-                              strcmp(said_of_code(its, notes), mine) == 0);
+        without = without ||
+                  (declared && !strstr(notes, LINEAGE_RAN) && !strstr(notes, "program ") &&
+                   strcmp(row.specialist ? row.specialist : "", specialist) == 0 &&
+                   strcmp(row.hypothesis ? row.hypothesis : "", hypothesis) == 0 && strcmp(said_of_code(its, notes), mine) == 0);
     }
     lineage_cursor_close(cursor);
     return without && !same;

@@ -240,8 +240,8 @@ static json_t *record_git(const char *dir, const char *workdir, struct lineage_s
         return NULL;
     snprintf(pool, sizeof pool, "%s/" PROVENANCE_POOL, provenance);
     lineage_free(provenance);
-    json_t *git = work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool,
-                                       lineage_store_secret_files(store));
+    json_t *git =
+        work_tree_diff_write(dir, t->dir ? t->dir : ".", lineage_store_dir(store), pool, lineage_store_secret_files(store));
     if (!git && repository_is_mute(pool, t->dir ? t->dir : "."))
         return json_pack("{s:o}", "left_out", json_sprintf("all of it, as git does not answer for the repository %s", pool));
     if (!git && repository_has_no_files(t->dir ? t->dir : "."))

@@ -458,7 +458,7 @@ must_equal '1 3' "$("$LINEAGE" settings -C runs --format tsv | awk -F '\t' 'NR >
 must_equal 0 "$(grep -c 'commit [0-9a-f]*,' runs/results.tsv)" 'rows whose code differs by what was left'
 must_equal 2 "$(grep -c ': model.pt, night.log, train.log' night.log)" 'said'
 must_equal 'rows.csv t.sh' "$(git ls-tree --name-only refs/lineage/002 | tr '\n' ' ' | sed 's/ $//')" 'the code of 002'
-echo 3,4 >>rows.csv # data is no output
+echo 3,4 >>rows.csv # data counts
 must_run run -C runs -q -m loss -p lr=1 -p seed=4 -- sh t.sh '{lr}' '{seed}'
 must_have runs/results.tsv '+1 -0 in rows.csv'
 rm rows.csv model.pt
