@@ -12,7 +12,7 @@ uri=$SERVER/trials/one
 # Paths and the time are what may differ.
 plain()
 {
-    sed -E "s#(\./|$PWD/)?state/lineage/[a-z]+-[0-9a-f]{16}#STORE#g; s#$uri#STORE#g; s#(^|[ /\"'])d/#\1STORE/#g; s#STORE/results.tsv\$#STORE#; s#: d has no#: STORE has no#" "$1"
+    sed -E "s#(\./|$PWD/)?state/lineage/[a-z]+-[0-9a-f]{16}#STORE#g; s#$uri#STORE#g; s#(^|[ /\"'])d/#\1STORE/#g; s#STORE/results.tsv\$#STORE#; s#: d has no#: STORE has no#; s#-C d #-C STORE #g" "$1"
 }
 
 # both ARGUMENT...: runs the command on both stores; status, output and messages must be equal.

@@ -36,7 +36,7 @@ SEEN=$PWD
 export SEEN
 printf '{"name": "my sweep", "direction": "lower", "score": "loss", "grace_seconds": 1, "files": ["train.sh"], "command": ["sh", "{workdir}/train.sh", "{x}"], "grid": {"x": [1, 2, 3, 4, 5, 6]}}\n' >sweep.json
 
-must_fail 2 'this option was removed; start `lineage night SWEEP --worker`' night sweep.json -C "$db" --submit slurm
+must_fail 2 "this option was removed; start \`lineage night -C $db SWEEP --worker\`" night sweep.json -C "$db" --submit slurm
 
 # The Job of the guide is JSON, and its workers get options that there are.
 sed -n '/^{"apiVersion"/,/^END$/p' "$SOURCE/cli/man/machines.md" | sed '$d' >job.json
