@@ -251,7 +251,21 @@ must_equal '006' "$(sed -n 's/^\(00.\).*replicates 002.*/\1/p' nan/results.tsv)"
 must_equal '0' "$(grep -c 'replicates 00[45]' nan/results.tsv)" 'runs of those that share a value'
 must_run best -C nan --format json
 must_equal '2 0' "$(json params.x) $(json params.w)" 'the best'
-must_equal '' "$(sed -n 's/^00[6-9].*x=2; w=0; seed=\([0-9]*\).*/\1/p' nan/results.tsv | sort | uniq -d)" 'a seed that ran twice'
+must_equal '' "$(sed -n 's/^00[6-9].*w=0; seed=\([0-9]*\).*/\1/p' nan/results.tsv | sort | uniq -d)" 'a seed that ran twice'
+
+# Where the noise is far below the differences, the best of a few settings is kept over a baseline far behind it.
+cat >quiet.json <<'EOF'
+{"name": "quiet", "direction": "higher", "score": "score", "grid": {"x": [1, 2, 3, 4]},
+ "command": ["awk", "-v", "x={x}", "-v", "s={seed}", "BEGIN { print \"score: \" 0.5 + 0.01 * x + 0.0004 * ((s * 7 + x * 31 + s * s * 3) % 17 - 8) }"]}
+EOF
+must_run init quiet --direction higher
+must_run append -C quiet --specialist me --status baseline --core-metric 0.5 --alpha 0
+goes night quiet.json -C quiet -q --runs 14
+must_equal 1 "$(grep -c '^008.*keep.*x=4' quiet/results.tsv)" 'kept over an appended baseline'
+must_equal 1 "$(keeps quiet)" 'kept beside the baseline'
+sed 's/\[1, 2, 3, 4\]/[0, 1, 2]/; s/0\.01 \*/0.1 */; s/0\.0004/0.0001/' quiet.json >three.json
+goes night three.json -C trio -q
+must_equal '1 5' "$(grep -c '^004.*keep' trio/results.tsv) $(column trio 1 | wc -l)" 'a quiet grid of three'
 
 # Another run takes the place of one that diverged, unless --runs says how many there are.
 cat >far.json <<'EOF'

@@ -389,11 +389,6 @@ static void nothing_is_better_than_a_diverged_baseline(void **state)
     (void)state;
     assert_true(lineage_evidence_judge(&evidence) && list[1].judgement.state == LINEAGE_EVIDENCE_CONFIRMED);
     assert_false(lineage_evidence_is_ready(&evidence, 1));
-    list[3].runs = (struct lineage_runs){1, 9.3}; /* nor where most of a few diverged */
-    evidence.n = 4;
-    assert_true(lineage_evidence_judge(&evidence) && list[1].judgement.state == LINEAGE_EVIDENCE_CONFIRMED);
-    assert_false(lineage_evidence_is_ready(&evidence, 1));
-    assert_int_equal(lineage_evidence_next(&evidence, (const bool[4]){false}), 0);
     list[0].runs = (struct lineage_runs){2, 9.0};
     list[0].again = 1;
     assert_true(lineage_evidence_judge(&evidence) && lineage_evidence_is_ready(&evidence, 1));

@@ -162,18 +162,6 @@ static void add_score(struct lineage_evidence_trial *trial, double *squares, con
                                                                                         : 0;
 }
 
-/* Without the worst third, if these alone make the spread as large as what is far outside: half of a few runs may have diverged. */
-static void usual_half(double *middle, double *spread, double *values, size_t n, bool higher)
-{
-    double inner, narrow;
-    better_half(middle, spread, values, n, higher);
-    better_half(&inner, &narrow, values + (higher ? n / 3 : 0), n - n / 3, higher);
-    if (narrow > 0 && FAR_OUTSIDE * narrow < *spread) {
-        *middle = inner;
-        *spread = narrow;
-    }
-}
-
 /* How far runs are from each other, of all trials together: several of the few that ran again may have diverged. Rows of several seeds
  * say it themselves. Uses scratch [c->n_runs]. */
 static double typical_spread(const struct collection *c, double *scratch, bool higher)
@@ -182,7 +170,7 @@ static double typical_spread(const struct collection *c, double *scratch, bool h
     size_t n = 0;
     for (size_t k = 0; k < c->n_runs; k++)
         scratch[k] = c->runs[k].score;
-    usual_half(&middle, &spread, scratch, c->n_runs, higher);
+    better_half(&middle, &spread, scratch, c->n_runs, higher);
     for (size_t k = 0; k < c->n_runs; k++)
         if (c->runs[k].seeds > 1)
             scratch[n++] = c->runs[k].std;
@@ -220,7 +208,7 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
         best[run->trial] = higher ? fmax(best[run->trial], run->score) : fmin(best[run->trial], run->score);
     }
     memcpy(scratch, best, c->n * sizeof *scratch);
-    usual_half(&middle, &spread, scratch, c->n, higher);
+    better_half(&middle, &spread, scratch, c->n, higher);
     spread = fmax(spread, typical); /* settings may be closer to each other than their runs */
     memset(scratch, 0, c->n * sizeof *scratch);
     for (size_t k = 0; k < c->n_runs; k++) {

@@ -157,8 +157,8 @@ struct usual {
     double worst; /* a fifth of the trials is worse */
 };
 
-/* logs: all is NAN if some mean is not positive. Returns false when out of memory. */
-static bool find_usual(struct usual *usual, const struct lineage_evidence *evidence, bool logs)
+/* Leaves out trial `without`, or none with n. logs: all is NAN if some mean is not positive. Returns false when out of memory. */
+static bool find_usual(struct usual *usual, const struct lineage_evidence *evidence, size_t without, bool logs)
 {
     const bool higher = evidence->rule.higher;
     size_t n = 0;
@@ -170,7 +170,8 @@ static bool find_usual(struct usual *usual, const struct lineage_evidence *evide
     for (size_t i = 0; i < evidence->n && good; i++) {
         const double mean = evidence->trials[i].runs.mean;
         good = !logs || mean > 0;
-        means[n++] = logs ? log(mean) : mean;
+        if (i != without)
+            means[n++] = logs ? log(mean) : mean;
     }
     const size_t fifth = n ? (n - 1) * 4 / 5 : 0;
     if (good) {
@@ -260,7 +261,7 @@ bool evidence_expect(struct lineage_evidence *evidence, const struct surface *su
         again = again || evidence->trials[i].runs.n > 1 || evidence->trials[i].again;
         stray = stray || evidence->trials[i].again <= 1; /* may be, see is_stray */
     }
-    if (!find_usual(&usual, evidence, false) || (stray && !find_usual(&logs, evidence, true)))
+    if (!find_usual(&usual, evidence, evidence->n, false) || (stray && !find_usual(&logs, evidence, evidence->n, true)))
         return false;
     const double spread = usual.spread, noise = noise_variance(evidence, spread), between = spread * spread;
     double middle = usual.middle,
@@ -331,23 +332,15 @@ size_t lineage_evidence_held_back(const struct lineage_evidence *evidence)
     return found;
 }
 
-/* The best third of the trials says how far apart trials are, because of a few trials most may have diverged. */
 bool evidence_best_is_stray(const struct lineage_evidence *evidence)
 {
-    const size_t n = evidence->n, third = n / 3, best = evidence->best;
-    if (best >= n || evidence->trials[best].runs.n + evidence->trials[best].left_out > 1u + diverges_by_chance(evidence))
+    struct usual usual, logs;
+    const size_t best = evidence->best;
+    if (best >= evidence->n || !find_usual(&usual, evidence, best, false) || !find_usual(&logs, evidence, best, true))
         return false;
-    double *behind = calloc(n, sizeof *behind);
-    if (!behind)
-        return true; /* nothing is proven without memory */
-    for (size_t i = 0; i < n; i++)
-        behind[i] =
-            (evidence->rule.higher ? -1 : 1) * (evidence->trials[i].runs.mean - evidence->trials[evidence->answer].runs.mean);
-    const double far = behind[best];
-    qsort(behind, n, sizeof *behind, compare_numbers);
-    const double apart = third ? behind[third - 1] - behind[0] : 0;
-    free(behind);
-    return far > FAR_OUTSIDE * fmax(evidence->noise.std, apart);
+    usual.worst = usual.middle;
+    logs.worst = logs.middle;
+    return is_stray(evidence, best, &usual, &logs, diverges_by_chance(evidence));
 }
 
 /* Whether the measured noise hardly explains the distance from the leader: it exceeds `far` standard errors. */
@@ -400,7 +393,7 @@ size_t lineage_evidence_next(const struct lineage_evidence *evidence, const bool
 {
     struct usual usual;
     double most = 0;
-    if (evidence->n < 2 || !find_usual(&usual, evidence, false))
+    if (evidence->n < 2 || !find_usual(&usual, evidence, evidence->n, false))
         return SIZE_MAX;
     const double far = evidence->noise.freedom > 0 ? quantile_t(FAR_BEHIND, evidence->noise.freedom) : INFINITY;
     if (leads_by_far(evidence, skip, far) || (evidence->noise.freedom >= SURE_FROM && evidence->sure >= SURE_ENOUGH &&

@@ -9,8 +9,7 @@
  * memory. */
 bool evidence_expect(struct lineage_evidence *evidence, const struct surface *surface);
 
-/* Whether the best of the kept trials ran once, far behind the answer, so that nothing is proven by being better: its run may have diverged.
- * Twice, where runs diverge by chance. */
+/* Whether the best of the kept trials ran once, far outside of all others, so that nothing is proven by being better. */
 bool evidence_best_is_stray(const struct lineage_evidence *evidence);
 
 /* Middle and spread of values, of which half are better: the median, and the root mean square of the distances of the better
