@@ -376,18 +376,21 @@ static int step(struct night *night, struct night_jobs *jobs)
 /* What the night will cost at most, before it begins. */
 static void say_plan(const struct night *night)
 {
-    const size_t budget = rerun_budget(night), runs = rerun_runs_left(night), left = count_left(night),
-                 first = left < runs ? left : runs;
-    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !runs)
+    const size_t budget = rerun_budget(night), runs = rerun_runs_left(night), spare = rerun_spare(night),
+                 left = count_left(night), first = left < runs ? left : runs;
+    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !(runs + spare))
         return;
     if (runs < budget)
-        fprintf(stderr, "lineage: %zu of %zu runs are left", runs, budget);
+        fprintf(stderr, "lineage: %zu of %zu runs %s left", runs, budget, runs == 1 ? "is" : "are");
     else
         fprintf(stderr, "lineage: %zu runs at most", runs);
-    if (rerun_spare(night))
-        fprintf(stderr, " (%zu more if runs diverge or fail)", rerun_spare(night));
-    fprintf(stderr, ": one of each of %zu trial%s, and %zu again where they decide which is the best\n", first,
-            first == 1 ? "" : "s", runs - first);
+    if (spare)
+        fprintf(stderr, ", and one more for each that diverges or fails, at most %zu", spare);
+    if (first)
+        fprintf(stderr, ": one of each of %zu trial%s, and", first, first == 1 ? "" : "s");
+    if (runs)
+        fprintf(stderr, "%s %zu again where they decide which is the best", first ? "" : ":", runs - first);
+    fputc('\n', stderr);
 }
 
 /*

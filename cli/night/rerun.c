@@ -5,7 +5,7 @@
 
 /* A trial that fails this often on fresh seeds is left alone. */
 enum { FAILURES_MAX = 3 };
-/* A night of that many trials has two runs of each, as halving by hand has; and up to a fifth of the runs more, where some are lost. */
+/* A night of at most 6 trials has two runs of each, as halving by hand has; and up to a fifth of the runs more, where some are lost. */
 enum { FEW_TRIALS = 6, SPARE_SHARE = 5 };
 
 static int load(struct lineage_evidence *evidence, struct lineage_store *store, const char *exp_id, size_t runs_max)
@@ -38,12 +38,6 @@ size_t rerun_budget(const struct night *night)
                                             : 0);
 }
 
-size_t rerun_spare(const struct night *night)
-{
-    const size_t budget = rerun_budget(night);
-    return !night->reruns.confirm || night->reruns.runs || night->reruns.race || budget == SIZE_MAX ? 0 : budget / SPARE_SHARE;
-}
-
 static size_t first_runs(const struct trial_list *list, bool planned)
 {
     size_t n = planned ? list->n_proposed : 0;
@@ -63,16 +57,34 @@ size_t rerun_runs_left(const struct night *night)
     return budget > used ? budget - used : 0;
 }
 
-/* How many runs of the night's trials said nothing about a score, because they diverged or failed. */
-static size_t runs_lost(const struct night *night, const struct lineage_evidence *evidence)
+size_t rerun_spare(const struct night *night)
 {
-    size_t n = 0;
-    for (size_t k = 0; k < night->list.n; k++) {
-        const struct night_trial *trial = &night->list.trials[k];
-        const size_t i = trial->exp_id && !trial->replicates ? lineage_evidence_find(evidence, trial->exp_id) : evidence->n;
-        if (i < evidence->n)
-            n += evidence->trials[i].left_out + evidence->trials[i].failed +
-                 (evidence->trials[i].stray ? evidence->trials[i].runs.n : 0);
+    const size_t budget = rerun_budget(night), most = budget + budget / SPARE_SHARE, used = runs_used(night);
+    if (!night->reruns.confirm || night->reruns.runs || night->reruns.race || budget == SIZE_MAX || used >= most)
+        return 0;
+    return most - (used > budget ? used : budget);
+}
+
+static bool is_of_list(const struct trial_list *list, const struct lineage_evidence *evidence, size_t i)
+{
+    for (size_t k = 0; k < list->n; k++)
+        if (list->trials[k].exp_id && lineage_evidence_find(evidence, list->trials[k].exp_id) == i)
+            return true;
+    return false;
+}
+
+/* How many runs of the night's trials said nothing about a score, because they failed or diverged. */
+static size_t runs_lost(const struct trial_list *list, const struct lineage_evidence *evidence)
+{
+    size_t n = list->n_failed;
+    for (size_t k = 0; k < list->n; k++) {
+        const struct night_trial *trial = &list->trials[k];
+        n += trial->exp_id && !trial->replicates && !lineage_label_is_measured(trial->label);
+    }
+    for (size_t i = 0; i < evidence->n; i++) {
+        const struct lineage_evidence_trial *trial = &evidence->trials[i];
+        const size_t diverged = trial->left_out + (trial->stray ? trial->runs.n : 0);
+        n += diverged && is_of_list(list, evidence, i) ? diverged : 0;
     }
     return n;
 }
@@ -80,8 +92,8 @@ static size_t runs_lost(const struct night *night, const struct lineage_evidence
 /* Without --runs and --race, others take the place of such runs. */
 static bool may_run(const struct night *night, const struct lineage_evidence *evidence)
 {
-    const size_t spare = rerun_spare(night), lost = spare ? runs_lost(night, evidence) : 0;
-    return rerun_runs_left(night) || runs_used(night) < rerun_budget(night) + (lost < spare ? lost : spare);
+    return rerun_runs_left(night) ||
+           (rerun_spare(night) && runs_used(night) < rerun_budget(night) + runs_lost(&night->list, evidence));
 }
 
 /* Neighbours say what a run of a proposed setting is worth, so that this part of the runs, a tenth and two, is enough to learn the noise. */

@@ -9,7 +9,7 @@
 /* How many runs the night has at most, first runs and others. SIZE_MAX: it has no end but --hours. */
 size_t rerun_budget(const struct night *night);
 
-/* How many more there may be in place of runs that diverged or failed. */
+/* How many runs may begin beyond the budget, in place of those that diverged or failed. */
 size_t rerun_spare(const struct night *night);
 
 /* How many of the budget may still begin. */

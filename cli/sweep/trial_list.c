@@ -313,9 +313,11 @@ static bool take_row(struct trial_list *list, const struct lineage_trial *row)
         return true;
     }
     bool again = is_run_again(row);
-    list->n_again += again && strcmp(link.sweep, list->sweep.name) == 0;
+    const bool own = strcmp(link.sweep, list->sweep.name) == 0;
+    list->n_again += again && own;
+    list->n_failed += again && own && !lineage_label_is_measured(row->status);
     if (!trial && !again) {
-        list->n_proposed += strcmp(link.sweep, list->sweep.name) == 0;
+        list->n_proposed += own;
         return true;
     }
     if (!trial)

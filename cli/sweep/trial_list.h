@@ -16,6 +16,7 @@ struct trial_list {
     size_t n, capacity;
     size_t n_proposed; /* rows of this sweep whose trial is not in the sweep's list */
     size_t n_again;    /* rows of this sweep that run a trial again, without those that a planner proposed */
+    size_t n_failed;   /* those of n_again without a score */
     uint64_t last_seq; /* seq of the last row that was read */
     bool counted;      /* the rows from before the night were read, so their voids are known */
     double pace;       /* seconds per unit of work of the slowest measured trial; 0: no trial was measured */

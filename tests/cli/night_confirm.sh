@@ -69,7 +69,7 @@ must_run best -C cut --format json
 must_equal 1 "$(json params.gain)" "the best after a void"
 must_fail 2 'exclude each other' night sweep.json -C wrong -q --runs 9 --race 3
 run night sweep.json -C planned
-must_have err '10 runs at most (2 more if runs diverge or fail): one of each of 5 trials, and 5 again'
+must_have err '10 runs at most, and one more for each that diverges or fails, at most 2: one of each of 5 trials, and 5 again'
 
 # Fewer runs than trials: the night says that they are used up, and what another start has left.
 run night sweep.json -C used -q --runs 3
@@ -243,9 +243,17 @@ cat >nan.json <<'EOF'
 {"name": "nan", "direction": "lower", "score": "loss", "grid": {"x": [1, 2, 4], "w": [0, 1]},
  "command": ["sh", "-c", "case $0$1$2 in 201 | 4*) echo loss: nan ;; *) echo loss: $(($0 * $0 - 4 * $0 + 4 + $1)).$2 ;; esac", "{x}", "{w}", "{seed}"]}
 EOF
-run night nan.json -C nan -q --runs 10
+run night nan.json -C nan -q --runs 11
+run night nan.json -C nan
+must_have err '1 of 12 runs is left, and one more for each that diverges or fails, at most 2: 1 again where'
 must_exit 0
-must_equal '6 7 8 9' "$(cut -f 1 out | sed 's/^00//' | tail -n 4 | tr '\n' ' ' | sed 's/ $//')" 'runs again'
+must_equal 14 "$(grep -c 'x=' nan/results.tsv)" 'twelve runs and two for three that diverged'
+run night nan.json -C nan -q
+must_equal 14 "$(grep -c 'x=' nan/results.tsv)" 'runs after another start'
+run night nan.json -C nan13 -q --runs 13
+run night nan.json -C nan13
+must_have err '0 of 12 runs are left, and one more for each that diverges or fails, at most 1'
+must_equal 14 "$(grep -c 'x=' nan13/results.tsv)" 'the last one of two'
 must_equal '1' "$(grep -c 'replicates 002' nan/results.tsv)" 'the run after the one that diverged by chance'
 must_equal '006' "$(sed -n 's/^\(00.\).*replicates 002.*/\1/p' nan/results.tsv)" 'before others run again'
 must_equal '0' "$(grep -c 'replicates 00[45]' nan/results.tsv)" 'runs of those that share a value'
