@@ -210,11 +210,14 @@ static void say_copied(const json_t *git)
 {
     const json_t *secret = json_object_get(git, "secret_files"), *outputs = json_object_get(git, "outputs");
     json_int_t copied = json_integer_value(json_object_get(git, "untracked"));
-    char text[1000];
+    const size_t n = json_array_size(outputs);
+    char text[1000], words[64];
     if (!copied && !json_array_size(secret))
         return;
     snprintf(text, sizeof text, "copied %" JSON_INTEGER_FORMAT " untracked file%s to provenance", copied, copied == 1 ? "" : "s");
-    add_names(text, sizeof text, "what programs leave is not taken for code", outputs, 4);
+    snprintf(words, sizeof words, "%zu that %s like output %s not count as code", n, n == 1 ? "looks" : "look",
+             n == 1 ? "does" : "do");
+    add_names(text, sizeof text, words, outputs, 4);
     add_names(text, sizeof text, "left out as secret", secret, 8);
     cli_say(text);
 }

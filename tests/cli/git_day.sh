@@ -456,7 +456,7 @@ for seed in 1 2 3; do
 done >night.log 2>&1
 must_equal '1 3' "$("$LINEAGE" settings -C runs --format tsv | awk -F '\t' 'NR > 1 { n++; runs = $3 } END { print n, runs }')" 'one setting of three runs'
 must_equal 0 "$(grep -c 'commit [0-9a-f]*,' runs/results.tsv)" 'rows whose code differs by what was left'
-must_equal 2 "$(grep -c ': model.pt, night.log, train.log' night.log)" 'said'
+must_equal 2 "$(grep -c 'copied 4 untracked files to provenance; 3 that look like output do not count as code: model.pt, night.log, train.log' night.log)" 'said'
 must_equal 'rows.csv t.sh' "$(git ls-tree --name-only refs/lineage/002 | tr '\n' ' ' | sed 's/ $//')" 'the code of 002'
 echo 3,4 >>rows.csv # data counts
 must_run run -C runs -q -m loss -p lr=1 -p seed=4 -- sh t.sh '{lr}' '{seed}'
