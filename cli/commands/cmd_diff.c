@@ -343,8 +343,9 @@ static int work(struct cli_session *session, void *context)
 {
     const struct diff_options *o = context;
     struct sides sides = {0};
-    const bool closed = provenance_is_closed(session->store);
     int status = load_sides(&sides, session);
+    const bool closed = status == CLI_GO_ON && (provenance_is_closed(session->store, sides.to.exp_id) ||
+                                                provenance_is_closed(session->store, sides.from.exp_id));
     if (status == CLI_GO_ON)
         status = o->stat ? print_stat(&sides, session) : diff(&sides, session->store, o->limit);
     if (status == CLI_OK && closed)

@@ -10,6 +10,7 @@ struct refs {
     int remove, add, all, without_rows;
     struct cli_list *list;
     size_t changed, missing, others;
+    bool closed; /* the provenance of a trial is */
 };
 
 /* Trials that were run outside of a repository have no line. */
@@ -41,7 +42,9 @@ static void show_without_row(void *context, const char *id, const char *ref)
 
 static void visit(struct refs *o, const char *exp_id)
 {
-    if (o->remove)
+    if (provenance_is_closed(o->session.store, exp_id))
+        o->closed = true;
+    else if (o->remove)
         o->changed += code_ref_remove(o->session.store, exp_id);
     else if (o->add)
         o->changed += code_ref_add(o->session.store, exp_id);
@@ -94,7 +97,7 @@ static int work(struct cli_session *session, void *context)
     if (o->without_rows && (!lists || named))
         return cli_error(CLI_USAGE,
                          "refs: --without-rows lists what no trial of the store has: it takes no ids, --remove or --add");
-    if (!o->without_rows && provenance_is_closed(session->store))
+    if (!o->without_rows && provenance_is_closed(session->store, NULL))
         return CLI_SYSTEM;
     if (lists)
         o->list = cli_list_of(session->format, NULL, "exp_id,ref,commit,state");
@@ -108,7 +111,7 @@ static int work(struct cli_session *session, void *context)
         cli_say("where a ref is there and listed as missing, it names another commit than the trial: the history was rewritten, "
                 "and only "
                 "the list of git filter-repo, or refs/original of one git filter-branch, says which commit became which");
-    return status != CLI_OK ? status : listed != CLI_OK ? listed : o->missing ? CLI_NO : CLI_OK;
+    return status != CLI_OK ? status : listed != CLI_OK ? listed : o->closed ? CLI_SYSTEM : o->missing ? CLI_NO : CLI_OK;
 }
 
 static struct refs chosen;

@@ -299,7 +299,7 @@ static int work(struct cli_session *session, void *context)
     cli_deliver_waiting(session->store);
     if (lineage_find(session->store, session->args.positional[0], &o->was, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    if (provenance_is_closed(session->store))
+    if (provenance_is_closed(session->store, o->was.exp_id))
         return CLI_SYSTEM;
     o->run = provenance_load(session->store, o->was.exp_id);
     if (!o->run)

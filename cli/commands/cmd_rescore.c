@@ -153,7 +153,7 @@ static int rescore_id(struct rescore *o, const char *id)
     o->run = NULL;
     if (lineage_find(o->session.store, id, &o->was, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    if (provenance_is_closed(o->session.store))
+    if (provenance_is_closed(o->session.store, o->was.exp_id))
         return CLI_SYSTEM;
     o->run = provenance_load(o->session.store, o->was.exp_id);
     if (!o->run)

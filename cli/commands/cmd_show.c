@@ -168,7 +168,7 @@ static int show(struct cli_session *session, const struct lineage_trial *trial)
             status = cli_fail(&err);
             goto done;
         }
-        run = provenance_is_closed(session->store) ? NULL : provenance_load(session->store, trial->exp_id);
+        run = provenance_is_closed(session->store, trial->exp_id) ? NULL : provenance_load(session->store, trial->exp_id);
     }
     if (session->format == CLI_JSON && idea)
         status = print_json(trial, session->store, ideas, at, &settings, &measured, &h, run, entry, row_label);

@@ -28,7 +28,7 @@ static bool write_run(const struct lineage_store *store, const char *exp_id, con
     if (!out)
         return false;
     if (stat(path, &was) == 0) /* open to the group, perhaps (files_beside_row.c) */
-        (void)!fchmod(fileno(out), was.st_mode & 0770);
+        (void)!(fchown(fileno(out), (uid_t)-1, was.st_gid) == 0 && fchmod(fileno(out), was.st_mode & 0770) == 0);
     json_t *copy = json_deep_copy(run);
     trial_place_forget(json_object_get(copy, "git"));
     cli_json_print(out, copy, true);

@@ -44,15 +44,23 @@ static bool make_private(const char *dir)
     return st.st_uid != geteuid() || !(st.st_mode & 07777 & ~kept) || chmod(dir, st.st_mode & kept) == 0;
 }
 
-/* Where the owner opened provenance/ to the group, the group may do with what each trial left there what its user may. */
+/* Where the owner opened provenance/ to its group, that group may do with what each trial left there what its user may. */
 static void open_to_group(const char *kept, char *path)
 {
     char *const paths[] = {path, NULL};
     struct stat st;
     FTS *tree = stat(kept, &st) == 0 && st.st_mode & 020 ? fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
-    for (FTSENT *entry; tree && (entry = fts_read(tree));)
-        if (entry->fts_info == FTS_D || entry->fts_info == FTS_F)
-            (void)!chmod(entry->fts_path, (entry->fts_statp->st_mode & 07777) | (entry->fts_statp->st_mode & 0700) >> 3);
+    bool given = true;
+    for (FTSENT *entry; tree && given && (entry = fts_read(tree));) {
+        const struct stat *at = entry->fts_statp;
+        if (entry->fts_info != FTS_D && entry->fts_info != FTS_F)
+            continue;
+        given = (at->st_gid == st.st_gid || lchown(entry->fts_path, (uid_t)-1, st.st_gid) == 0) &&
+                chmod(entry->fts_path, (at->st_mode & 07777) | (at->st_mode & 0700) >> 3) == 0;
+    }
+    if (!given)
+        cli_tell("the group of %s cannot read %s: %s; whoever runs trials there has to be in that group, %ju", kept, path,
+                 strerror(errno), (uintmax_t)st.st_gid);
     if (tree)
         fts_close(tree);
 }

@@ -22,15 +22,28 @@ bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, con
     return fits && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-bool provenance_is_closed(const struct lineage_store *store)
+bool provenance_is_closed(const struct lineage_store *store, const char *exp_id)
 {
+    char path[PATH_MAX + 16];
     struct lineage_error err;
+    struct stat st;
     char *dir = NULL;
     bool closed = lineage_store_path(&dir, store, LINEAGE_PLACE_PROVENANCE, &err) == LINEAGE_OK &&
                   access(dir, R_OK | X_OK) != 0 && errno == EACCES;
     if (closed)
         cli_tell("the commands and commits of trials cannot be read; the owner of %s opens it to the group: chmod -R g+rwX %s",
                  dir, dir);
+    else if (exp_id && provenance_path(path, store, exp_id)) {
+        const size_t length = strlen(path);
+        snprintf(path + length, sizeof path - length, "/run.json");
+        closed = access(path, R_OK) != 0 && errno == EACCES && stat(dir, &st) == 0;
+        path[length] = '\0';
+        if (closed)
+            cli_tell(
+                "the command and commit of %s cannot be read; the owner of %s opens it to the group: chgrp -R %ju %s && chmod "
+                "-R g+rwX %s",
+                exp_id, path, (uintmax_t)st.st_gid, path, path);
+    }
     lineage_free(dir);
     return closed;
 }

@@ -6,8 +6,8 @@
 /* Writes the path of provenance/ID; returns false if the trial has none. */
 bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, const char *exp_id);
 
-/* Whether this user may not read the provenance of trials, as in a store of several users. Says so. */
-bool provenance_is_closed(const struct lineage_store *store);
+/* Whether this user may not read the provenance of the trial (NULL: of any), as in a store of several users. Says so. */
+bool provenance_is_closed(const struct lineage_store *store, const char *exp_id);
 
 /* Returns the trial's run.json (a new reference), or NULL if the file is missing or cannot be read. */
 json_t *provenance_load(const struct lineage_store *store, const char *exp_id);

@@ -598,9 +598,34 @@ for door in 'rerun 000' refs 'rescore 000 -m loss' 'diff 000 000'; do
     must_have err 'the owner of ../group-store/provenance opens it to the group: chmod -R g+rwX ../group-store/provenance'
 done
 chmod 700 ../group-store/provenance && chmod -R g+rwX ../group-store/provenance
+# Another group than the user's own, if the user has one, gets what each trial leaves; root has all of them.
+team=$([ "$(id -u)" != 0 ] && id -G | tr ' ' '\n' | tail -n 1 || echo 4321)
+chgrp -R "$team" ../group-store/provenance
 echo x >new
 id=$(trial ../group-store)
-must_equal '770 660 770 660' "$(cd "../group-store/provenance/$id" && command stat -c %a . run.json untracked untracked/new | tr '\n' ' ' | sed 's/ $//')" 'open to the group'
+must_equal "770 $team 660 $team 770 $team 660 $team" "$(cd "../group-store/provenance/$id" && command stat -c '%a %g' . run.json untracked untracked/new | tr '\n' ' ' | sed 's/ $//')" 'open to the group'
+run refs -C ../group-store --remove 000 "$id"
+run refs -C ../group-store --add --all
+must_equal "660 $team" "$(command stat -c '%a %g' "../group-store/provenance/$id/run.json")" 'written again'
+chmod 0 "../group-store/provenance/$id" # one trial is closed, as one that another user left
+for door in "rerun $id" refs "refs $id" "rescore $id -m loss" "diff 000 $id" "diff $id 000"; do
+    # shellcheck disable=SC2086
+    $may_not "$LINEAGE" -C ../group-store $door >out 2>err
+    must_equal 1 "$(($? > 0))" "$door"
+    must_have err "the command and commit of $id cannot be read; the owner of ../group-store/provenance/$id opens it to the group: chgrp -R $team"
+done
+# shellcheck disable=SC2086
+$may_not "$LINEAGE" -C ../group-store refs >out 2>err
+must_equal 1 "$(grep -c '^000' out)" 'the others are listed'
+chmod 770 "../group-store/provenance/$id"
+if [ "$(id -u)" = 0 ]; then # a user who is not in that group, and one who is
+    for groups in --clear-groups "--groups=$team"; do
+        setpriv "$groups" --bounding-set=-chown --inh-caps=-chown "$LINEAGE" run -C ../group-store -q -m loss -- sh ./t.sh >out 2>err.$groups
+    done
+    must_have err.--clear-groups "Operation not permitted; whoever runs trials there has to be in that group, $team"
+    must_equal "660 $team" "$(command stat -c '%a %g' "../group-store/provenance/$(cat out)/run.json")" 'a member'
+    must_lack "err.--groups=$team" 'cannot read'
+fi
 cd ..
 
 # ---- Jujutsu reads .gitignore; Mercurial has no such file, which init reports ----
