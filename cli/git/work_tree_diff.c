@@ -222,6 +222,21 @@ static char *exclude_lines(const char *prefix)
     return cli_writer_close(&writer);
 }
 
+/* A line for .hgignore, whatever its syntax: the directory, or, for the top directory, a store's files in it. */
+static char *mercurial_line(const char *below)
+{
+    struct cli_writer writer = {0};
+    FILE *out = cli_writer_open(&writer);
+    for (size_t i = 0; out && (*below ? i < 1 : own[i] != NULL); i++) {
+        fputs(i ? "|" : *below ? "re:^" : "re:^(", out);
+        for (const char *c = *below ? below : own[i]; *c; c++)
+            fprintf(out, "%s%c", strchr("\\.^$*+?{}[]|()#", *c) ? "\\" : "", *c);
+    }
+    if (out)
+        fputs(*below ? "/" : ")", out);
+    return cli_writer_close(&writer);
+}
+
 bool work_tree_exclude_store(const char *dir)
 {
     char prefix[PATH_MAX], path[PATH_MAX], ignored[PATH_MAX];
@@ -229,11 +244,13 @@ bool work_tree_exclude_store(const char *dir)
                              *const file[] = {"rev-parse", "--path-format=absolute", "--git-path", "info/exclude", NULL},
                              *const check[] = {"check-ignore", "--no-index", "results.tsv", NULL};
     struct repository *r = calloc(1, sizeof *r);
-    if (repository_above(path, dir, ".hg") && realpath(dir, ignored))
-        cli_tell("Mercurial has no ignore file for one directory: add the line `^%s%s` to %s/.hgignore, or commits take the rows "
-                 "of this store and updates take them back",
-                 strcmp(path, ignored) == 0 ? "" : ignored + strlen(path) + 1, strcmp(path, ignored) == 0 ? "results\\.tsv" : "/",
-                 path);
+    if (repository_above(path, dir, ".hg") && realpath(dir, ignored)) {
+        char *line = mercurial_line(strcmp(path, ignored) == 0 ? "" : ignored + strlen(path) + 1);
+        cli_tell("Mercurial has no ignore file for one directory: add the line `%s` to %s/.hgignore, or commits take the rows of "
+                 "this store and updates take them back",
+                 line ? line : "", path);
+        free(line);
+    }
     bool done = !r || !repository_find(r, dir) || !r->has_files || repository_ask(ignored, sizeof ignored, dir, check);
     if (!done && repository_ask(path, sizeof path, dir, file)) {
         if (!repository_ask(prefix, sizeof prefix, dir, where))

@@ -634,7 +634,11 @@ must_run init jj/runs --direction lower
 must_have jj/runs/.gitignore '*'
 run init hg/runs/a --direction lower
 must_exit 0
-must_have err 'add the line `^runs/a/` to'
+must_have err 'add the line `re:^runs/a/` to'
+run init 'hg/x.y/z+' --direction lower
+must_have err 'add the line `re:^x\.y/z\+/` to'
+run init hg --direction lower
+must_have err 'add the line `re:^(results\.tsv|\.results\.tsv\.digests|\.trial-|'
 
 # ---- what the state directory repeats goes away as the guide says ----
 HOME=$scratch/home
