@@ -439,15 +439,19 @@ static int make_on_server(const struct init_options *o, const struct lineage_con
  * directory ignores all of it, and is replaced; one of the user gets more lines. */
 static int keep_tracked(const char *dir)
 {
-    char path[PATH_MAX], line[64] = "";
+    char path[PATH_MAX], line[64];
     int n = snprintf(path, sizeof path, "%s/.gitignore", dir);
     FILE *in = n > 0 && n < PATH_MAX ? fopen(path, "re") : NULL;
-    bool made = !in || (fgets(line, sizeof line, in) && strncmp(line, "# made by lineage", 17) == 0);
+    bool made = !in, has = false;
+    for (size_t i = 0; in && fgets(line, sizeof line, in); i++) {
+        made = made || (i == 0 && strncmp(line, "# made by lineage", 17) == 0);
+        has = has || (!made && strcmp(line, "lineage.db*\n") == 0);
+    }
     if (in)
         fclose(in);
     FILE *out = n > 0 && n < PATH_MAX ? fopen(path, made ? "we" : "ae") : NULL;
-    bool written = out && fputs(made ? "" : "\n", out) >= 0 &&
-                   fputs("lineage.db*\n.trial-*\n.rerun-*\n.claim*\ncheckpoints/\noutbox/\n", out) >= 0;
+    bool written = out && fputs(made || has ? "" : "\n", out) >= 0 &&
+                   fputs(has ? "" : "lineage.db*\n.trial-*\n.rerun-*\n.claim*\ncheckpoints/\noutbox/\n", out) >= 0;
     if (!out || (fclose(out) == 0) + written != 2)
         return cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
     cli_say("git tracks the rows of this store: a reset, checkout or stash takes rows back; they are then named as gone, their "

@@ -391,6 +391,8 @@ cp ../w/p/t.sh . && echo 1 >v
 for n in $(seq 32); do echo a >.env.$n; done
 git add -Af && git commit -qm one
 run init . --direction lower --tracked
+run init . --direction lower --tracked
+must_exit 0
 must_equal '*.pyc lineage.db*' "$(sed -n '1p; /db/p' .gitignore | tr '\n' ' ' | sed 's/ $//')"
 for n in $(seq 32); do echo hidden >.env.$n; done
 trial . >/dev/null
