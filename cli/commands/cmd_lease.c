@@ -85,7 +85,7 @@ static int work(struct cli_session *session, void *context)
     if (!read_params(o, &idea.n_params) || (o->seconds && !cli_measure_parse(&seconds, CLI_SECONDS, "for", o->seconds)))
         return CLI_USAGE;
     if (!o->end && !*idea.agent)
-        return cli_error(CLI_USAGE, "lease: whose is it? --agent NAME, or LINEAGE_AGENT, or a work tree of `lineage worktree`");
+        return cli_error(CLI_USAGE, "lease: whose is it? --agent NAME, or LINEAGE_AGENT, or a work tree of lineage worktree");
     if (seconds < 1)
         return cli_error(CLI_USAGE, "lease: --for %s: use at least 1 second", o->seconds);
     int lock = leases_lock(lineage_store_dir(session->store));

@@ -303,7 +303,7 @@ static int work(struct cli_session *session, void *context)
         return CLI_SYSTEM;
     o->run = provenance_load(session->store, o->was.exp_id);
     if (!o->run)
-        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` can be repeated", o->was.exp_id);
+        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of lineage run can be repeated", o->was.exp_id);
     int status = find_origin(o);
     if (status == CLI_GO_ON)
         status = choose_directory(o);

@@ -157,7 +157,7 @@ static int rescore_id(struct rescore *o, const char *id)
         return CLI_SYSTEM;
     o->run = provenance_load(o->session.store, o->was.exp_id);
     if (!o->run)
-        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of `lineage run` and `night` can be read again",
+        return cli_error(CLI_USAGE, "trial '%s' has no provenance; only trials of lineage run and night can be read again",
                          o->was.exp_id);
     return rescore(o);
 }

@@ -146,9 +146,8 @@ static int report(const struct run_options *o, const struct trial_outcome *outco
     if (outcome->reason[0])
         cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
     if (outcome->end == TRIAL_FINISHED && row->status == LINEAGE_HARNESS_ABORT && !o->trial.sealed_eval && o->trial.seeds < 2)
-        cli_error(CLI_NO,
-                  "its log and files are kept: `lineage rescore -C %s %s -m NAME` reads the score without running it again",
-                  lineage_store_dir(o->session.store), row->exp_id);
+        cli_error(CLI_NO, "its log and files are kept: `lineage rescore %s -m NAME` reads the score without running it again",
+                  row->exp_id);
     if (outcome->end == TRIAL_PRUNED)
         return shown;
     if (outcome->end == TRIAL_INTERRUPTED)

@@ -266,11 +266,12 @@ static void night_summarize(const struct night *night, int status)
     if (night->stop.has_target || night->stop.plateau)
         night_stop_prospect(prospect, night);
     fprintf(stderr, "lineage: %s; %s%s", ending(night, status, left), prospect, *prospect ? "; " : "");
-    if (night->unscored)
-        fprintf(
-            stderr,
-            "%zu finished without a score (`lineage rescore -C %s --night '%s' -m NAME` reads it from their logs and files); ",
-            night->unscored, lineage_store_dir(night->list.store), sweep->name);
+    if (night->unscored) {
+        char told[2 * LINEAGE_NAME_MAX + 96], text[sizeof told + 1024];
+        snprintf(told, sizeof told, "`lineage rescore --night '%s' -m NAME`", sweep->name);
+        fprintf(stderr, "%zu finished without a score (%s reads it from their logs and files); ", night->unscored,
+                cli_with_store(text, sizeof text, told));
+    }
     if (left > 0) {
         fprintf(stderr, "%zu of %zu trials are left. To go on:\n", left, sweep->n + sweep->plan.trials);
         print_command(night);

@@ -218,6 +218,13 @@ must_have err '`lineage knobs` lists the settings that were changed, `lineage se
 run knobs x -C .
 must_have err '`lineage knobs -C .` lists'
 cd ..
+# A kind of trial has no command to type, and a directory with a blank has its quotes once.
+must_fail 2 'only trials of lineage run can be repeated' -C 'a b' rerun 000
+run run -C 'a b' -q -m foo -- echo nothing
+must_have err "\`lineage rescore -C 'a b' $(cat out) -m NAME\` reads the score"
+printf '{"name": "n", "direction": "lower", "metrics": ["foo"], "command": "echo {x}", "grid": {"x": [1]}}' >n.json
+run night n.json -C 'a b' -q
+must_have err "(\`lineage rescore -C 'a b' --night 'n' -m NAME\` reads it"
 must_fail 2 'or make one with `lineage init`' -C elsewhere best
 rm 'a b/results.tsv'
 run -C 'a b' verify

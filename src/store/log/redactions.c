@@ -83,7 +83,7 @@ static enum lineage_status parse_all(struct redactions *r, struct lineage_error 
         if (strncmp(line, "code ", 5) == 0)
             continue;
         if (!parse_row(&r->at[r->n], line))
-            return store_fail(err, LINEAGE_ECORRUPT, PLACE_REDACTED ":%zu: not a line that `lineage scrub` wrote", i);
+            return store_fail(err, LINEAGE_ECORRUPT, PLACE_REDACTED ":%zu: not a line that lineage scrub wrote", i);
         r->n++;
     }
     r->bytes = line ? (uint64_t)(line - r->text.data) : 0;
