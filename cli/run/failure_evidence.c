@@ -554,11 +554,10 @@ static bool starts_program(const char *source, const char *name, size_t n)
     return false;
 }
 
-/* Behind a `;`, as in `import json; json.loads(text)`, anything may have failed. */
 static bool is_import(const char *line)
 {
     const char *at = unindented(line);
-    return !strchr(at, ';') && (begins(at, "import ") || (begins(at, "from ") && strstr(at, " import ")));
+    return begins(at, "import ") || (begins(at, "from ") && strstr(at, " import "));
 }
 
 /* Reads the frames from line *i on, which are indented, and the exception behind them, which is indented less. */
@@ -567,7 +566,7 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
     const char *path;
     size_t n, indent = strspn(lines->at[*i], " \t");
     unsigned long number;
-    bool own = false, imports = false, starts = false;
+    bool own = false, imports = false, starts = false, joined = false;
     const char *source = "", *own_source = "";
     for (; *i < lines->n && (!*unindented(lines->at[*i]) || strspn(lines->at[*i], " \t") >= indent); ++*i) {
         if (!is_frame(lines->at[*i], &path, &n, &number))
@@ -579,7 +578,10 @@ static bool read_frames(struct found *found, const struct lines *lines, size_t *
             put_where(found, path, n, number);
         own = own || !of_library;
         own_source = of_library ? own_source : source;
-        imports = of_library ? imports : *i + 1 < lines->n && is_import(lines->at[*i + 1]);
+        /* `import json; json.loads(text)`: only an import that failed goes on in the package's module */
+        const bool enters = !joined || any_of(lines->at[*i], holds, "in <module>|<frozen importlib");
+        imports = of_library ? imports && enters : *i + 1 < lines->n && is_import(lines->at[*i + 1]);
+        joined = !of_library && strchr(source, ';');
         found->importing = of_library && imports;
     }
     if (*i == lines->n || is_header(lines->at[*i]) || !is_exception(lines->at[*i]) ||
@@ -837,7 +839,7 @@ static bool find_place_line(struct found *found, const struct lines *lines)
         if (!after || !any_of(after, holds, "Assertion|assert|error:|Error|failed|FAILED|fatal|FATAL|undefined") ||
             (any && strstr(after, " error: ")) || went_on_without(lines, i))
             continue;
-        put_what(&next, *lines->at[i] == '{' ? lines->at[i] : after + strspn(after, ": ")); /* a log of JSON is not cut */
+        put_what(&next, begins(lines->at[i], "{\"") ? lines->at[i] : after + strspn(after, ": ")); /* a log of JSON is not cut */
         *found = next;
         found->line = i;
         any = true;

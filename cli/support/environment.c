@@ -74,7 +74,7 @@ static const struct {
       "Ambiguous option", "expected one argument", "invalid choice", "does not have a value", "requires an argument",
       "ConfigAttributeError", "unrecognized command", "Unknown arguments", "Error merging override", "ConfigKeyError",
       "ConfigAddedError", "mismatched input", "no viable alternative", /* of Java: */ "Invalid maximum heap size",
-      "Invalid initial heap size", "Unrecognized VM option", "larger value than the maximum heap size"}},
+      "Invalid initial heap size", "Unrecognized VM option", "Initial heap size set to a larger value"}},
     {LINEAGE_CAUSE_DIVERGENCE, false,
      {"diverged", "diverging", "diverges", "divergence detected",
       "loss divergence", /* not KL divergence, nor divergences of NUTS */ "is nan", "nan loss", "became nan",
