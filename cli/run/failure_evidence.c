@@ -1128,42 +1128,12 @@ static bool holds_word(const char *line, const char *word)
     return false;
 }
 
-/* The message of a line that a log marks as an error, `10:00:00,123 - train - ERROR - no rows`, `[ERROR] no rows`; NULL: it is not one. */
-static const char *message_of_error(const char *line)
+/* Whether the line begins with a time of this form, in which 0 stands for a digit. */
+static bool is_time(const char *line, const char *form)
 {
-    static const char *const levels[] = {"ERROR",     "CRITICAL",    "FATAL",       "SEVERE",     "[error",
-                                         "[critical", "level=error", "level=fatal", "level=ERROR"};
-    const char *const info = strstr(line, "INFO");
-    const bool timed = isdigit((unsigned char)line[*line == '[']) || begins(line, "time=");
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-        const char *at = strstr(line, levels[i]), *end = at ? at + strlen(levels[i]) : "", *mark = end + strspn(end, " ");
-        if (!*mark || (info && info < at) || !((timed && *end == ' ') || strchr(":]|-\t", *mark)))
-            continue;
-        if (at > line && !strchr("[|:\t", at[-1]) && !(at[-1] == ' ' && (timed || strchr("-|:]", at[-2]))))
-            continue;
-        const char *message = end + strspn(end, " :]|-\t"), *close = strchr(message, ']');
-        return *line == '[' && close && close < message + strcspn(message, " ") ? unindented(close + 1)
-                                                                                : message; /* env_logger */
-    }
-    return NULL;
-}
-
-/*
- * The lines near the end that a log marks as errors. Of several the first one counts: Maven and many others say what failed, and then what
- * to do. A program that goes on, or prints steps below, was not ended by them.
- */
-static bool find_logged(struct found *found, const struct lines *lines)
-{
-    bool any = false;
-    for (size_t i = lines->n, rest = 0; i-- > 0 && rest < FEW && !lines->by_signal && !lines->of[i].progress;) {
-        const char *message = message_of_error(lines->at[i]);
-        const bool says = message && strpbrk(message, " ") && !says_it_goes_on(message);
-        if (any && !message)
-            break;
-        rest += !message && *unindented(lines->at[i]);
-        any = (says && put_error(found, message, i)) || any;
-    }
-    return any;
+    while (*form && (*form == '0' ? isdigit((unsigned char)*line) : *line == *form))
+        form++, line++;
+    return !*form;
 }
 
 /*
@@ -1179,17 +1149,59 @@ static bool find_last_line(struct found *found, const struct lines *lines)
         return false;
     const char *line = lines->at[i];
     static const char time[] = "0000/00/00 00:00:00 ";
-    size_t n = 0;
-    while (time[n] && (time[n] == '0' ? isdigit((unsigned char)line[n]) : line[n] == time[n]))
-        n++;
-    bool says = !time[n] && line[n];
-    line += says ? n : 0;
+    const bool says = is_time(line, time) && line[sizeof time - 1];
+    line += says ? sizeof time - 1 : 0;
     if (lines->by_signal || lines->of[i].progress || is_progress(line, NULL) || is_warning(line, NULL) || says_it_goes_on(line))
         return false;
     if (!says && !any_of(line, begins_in_any_case, "can't |cannot |could not |couldn't |unable to |failed to ") &&
         !any_of(line, holds_word, " must |invalid | failed|missing |unsupported|not supported| is required"))
         return false;
     return put_error(found, line, i);
+}
+
+static bool is_level(const char *word, size_t n)
+{
+    return (n == 5 && (begins(word, "ERROR") || begins(word, "FATAL"))) || (n == 6 && begins(word, "SEVERE")) ||
+           (n == 8 && begins(word, "CRITICAL"));
+}
+
+/*
+ * The message of a line that a log marks as an error: `[ERROR] no rows`, `SEVERE: no rows`, or behind a time and the name of the log,
+ * `10:00:00,123 - train - ERROR - no rows`. NULL: it is none, as `WORD ERROR RATE 5.3 %`, or the program goes on.
+ */
+static const char *message_of_error(const char *line)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.";
+    const bool bracket = *line == '[', timed = is_time(line + bracket, "0000-00-00") || is_time(line + bracket, "00:00");
+    const char *at = line + bracket + (timed ? strspn(line + bracket, "0123456789-:.,TZ+ \t[]|") : 0),
+               *end = at + strspn(at, letters), *mark = unindented(end);
+    if (timed && !is_level(at, (size_t)(end - at)) && (*mark == ']' || begins(mark, "- "))) { /* the name */
+        at = mark + strspn(mark, " -[]");
+        end = at + strspn(at, letters);
+    }
+    const char *message = end + strspn(end, " \t]:|-");
+    const size_t n = strlen(message);
+    if (!is_level(at, (size_t)(end - at)) || !(timed ? message > end : *end == (bracket ? ']' : ':')) ||
+        !isalpha((unsigned char)*message) || !strchr(message, ' ') || strchr("%0123456789", message[n - 1]))
+        return NULL; /* a number at the end is a measure */
+    return any_of(message, holds_in_any_case, "retry|skip|will |continu|ignor|%") ? NULL : message;
+}
+
+/* The last lines, if a log marks them as errors: the last one, or what it marks as worse right above. */
+static bool find_logged(struct found *found, const struct lines *lines)
+{
+    size_t i = lines->n;
+    bool any = false;
+    while (i > 0 && !*unindented(lines->at[i - 1]))
+        i--;
+    for (; i > 0 && !lines->by_signal && !lines->of[i - 1].progress; i--) {
+        const char *line = lines->at[i - 1], *message = message_of_error(line);
+        if (!message)
+            break;
+        if (!any || (strstr(lines->at[found->line], "ERROR") && !strstr(line, "ERROR")))
+            any = put_error(found, message, i - 1);
+    }
+    return any;
 }
 
 /* `no rows at train.pl line 3.` of Perl. */
@@ -1280,8 +1292,8 @@ static void try_forms(struct found *found, const struct lines *lines, bool *word
 {
     static bool (*const reports[])(struct found *, const struct lines *) = {
         find_python, find_rust, find_pytest, find_arguments, find_two_lines, find_node, find_headline, find_launcher};
-    static bool (*const others[])(struct found *, const struct lines *) = {find_rustc, find_maven,  find_place_line, find_line,
-                                                                           find_perl,  find_logged, find_last_line,  find_usage};
+    static bool (*const others[])(struct found *, const struct lines *) = {
+        find_rustc, find_maven, find_place_line, find_line, find_perl, find_last_line, find_usage, find_logged};
     bool any = false;
     *worded = false;
     for (size_t i = 0; !any && i < sizeof reports / sizeof *reports; i++)
