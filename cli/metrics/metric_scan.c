@@ -143,19 +143,42 @@ static bool is_fraction(const char *line, size_t end, size_t length)
     return false;
 }
 
-/*
- * Whether the percentage that ends here belongs to a progress bar: a border or a character that draws follows. In `acc: 91% | loss: 0.3` and
- * at the edge of a box, the border has blanks around it, and a word or nothing behind it.
- */
-static bool is_bar(const char *line, size_t at, size_t length)
+/* Whether the name that ends here, in front of `: 50%` or `: 3`, is one that progress bars have. */
+static bool is_of_bar(const char *line, size_t end)
 {
-    const size_t end = at;
-    at = skip_blanks(line, at, length);
-    const size_t border = metric_scan_border(line + at, length - at), next = skip_blanks(line, at + border, length);
-    if (border && at > end && (next == length || (next > at + border && is_word(line[next]) && !is_digit(line[next]))))
-        return false;
-    return metric_scan_border(line + at, length - at) || begins_with(line, at, length, "\xe2\x94") ||
-           begins_with(line, at, length, "\xe2\x95") || begins_with(line, at, length, "\xe2\x96"); /* U+2500 to U+25BF */
+    static const char *const names[] = {"train", "training", "val",   "validation", "validating", "test",    "testing", "eval",
+                                        "it",    "progress", "epoch", "step",       "eta",        "elapsed", "time",    "done"};
+    while (end > 0 && (is_blank(line[end - 1]) || line[end - 1] == ':' || line[end - 1] == '='))
+        end--;
+    size_t begin = end;
+    while (begin > 0 && is_word(line[begin - 1]))
+        begin--;
+    bool is = begin == end;
+    for (size_t i = 0; !is && i < sizeof names / sizeof *names; i++)
+        is = strlen(names[i]) == end - begin && strncasecmp(line + begin, names[i], end - begin) == 0;
+    return is;
+}
+
+/*
+ * Whether the percentage between `at` and `end` belongs to a progress bar: a border or a character that draws follows. In
+ * `acc: 91% | loss: 0.3` and at the edge of a box, the border has blanks around it, and another number with its name, or nothing, behind it.
+ */
+static bool is_bar(const char *line, size_t at, size_t end, size_t length)
+{
+    const size_t mark = skip_blanks(line, end, length), border = metric_scan_border(line + mark, length - mark);
+    if (border && mark > end && !is_of_bar(line, at)) {
+        size_t name = skip_blanks(line, mark + border, length);
+        const bool edge = name == length, apart = !edge && name > mark + border && !is_digit(line[name]);
+        while (name < length && (is_word(line[name]) || is_blank(line[name])))
+            name++;
+        const size_t first = edge ? skip_blanks(line, 0, length) : 0, value = skip_blanks(line, name + 1, length);
+        if (edge ? metric_scan_border(line + first, length - first) > 0
+                 : apart && value < length && memchr(":=", line[name], 2) && number_length(line + value, length - value) &&
+                       !is_of_bar(line, name))
+            return false;
+    }
+    return border || begins_with(line, mark, length, "\xe2\x94") || begins_with(line, mark, length, "\xe2\x95") ||
+           begins_with(line, mark, length, "\xe2\x96"); /* U+2500 to U+25BF */
 }
 
 /*
@@ -208,7 +231,7 @@ static bool read_number(struct metric_found *found, const char *line, size_t at,
     found->length = n;
     found->problem = METRIC_READ;
     found->unit = find_unit(line, end, length);
-    if (*found->unit == '%' && (is_bar(line, *end, length) || metric_scan_is_level(line, at, length)))
+    if (*found->unit == '%' && (is_bar(line, at, *end, length) || metric_scan_is_level(line, at, length)))
         return false;
     if (!*found->unit && *end < length &&
         (is_word(line[*end]) ||

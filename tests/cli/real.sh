@@ -157,6 +157,14 @@ acc##acc:  50% |##    | ETA 3
 acc##acc:   0% |      |ETA 3
 acc##acc:  50% | 3/10 [00:01<00:00]
 acc##acc:  50%|loss 3|
+val_acc##val_acc: 40% | Epoch 3/10 | loss=0.3
+loss##loss: 50% |
+loss##loss: 100% | done
+Validation##Validation: 100% | loss: 0.28
+Training##Training: 50% | ETA: 3
+Progress##Progress: 100% | Done
+acc##acc: 50% | ETA: 3
+acc##acc: 50% | Elapsed=3
 val_loss#0.4#       val_loss  mAP50\nepoch                 \n0           0.5    0.1\n1           0.4    0.2
 mAP50#0.2#       val_loss  mAP50\nepoch                 \n0           0.5    0.1\n1           0.4    0.2
 LINES
