@@ -232,4 +232,9 @@ must_run sweep lr -C worded
 must_lack out harness_abort
 run query -C worded -p lr=0.09 --format tsv
 must_equal 1 "$(wc -l <out | tr -d ' ')" 'no trial was found by a reason'
+# a last row without a line end is a trial in the report
+must_run init cut
+printf 'exp_id\thypothesis\tstatus\tcore_metric\n000\ta\tbaseline\t1.0\n001\tb\tkeep\t0.9\n002\tc\tkeep\t0.8' >cut/results.tsv
+must_run report -C cut --output cut.html
+must_have cut.html '<dt>trials</dt><dd>3</dd>'
 finish

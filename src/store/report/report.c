@@ -179,17 +179,19 @@ static enum lineage_status load_stopped(struct report_load *load, struct lineage
     return stopped.failed ? store_no_memory(err) : status;
 }
 
-/* Labels are counted from the sums by specialist, which failures.c needs anyway, so one query serves both. There, void trials and
- * the rows that say so are trials with harness_abort. */
+/* Labels are counted from the sums by specialist, which failures.c needs anyway, so one query serves both. There, void trials
+ * and the rows that say so are trials with harness_abort. A last row without a line end counts. */
 static enum lineage_status count_labels(struct report_load *load, struct lineage_error *err)
 {
     struct mirror *mirror = load->store->mirror;
     uint64_t void_rows;
     TRY(mirror_count_voids(mirror, &load->report.voids, &void_rows, err));
-    load->report.trials = load->report.rows - load->report.voids - void_rows;
     TRY(mirror_label_counts(mirror, &load->counts, &load->n_counts, &load->arena, err));
-    for (size_t i = 0; i < load->n_counts; i++)
+    for (size_t i = 0; i < load->n_counts; i++) {
         load->report.labels[load->counts[i].label] += load->counts[i].n;
+        load->report.trials += load->counts[i].n;
+    }
+    load->report.trials -= load->report.voids + void_rows;
     load->report.labels[LINEAGE_HARNESS_ABORT] -= load->report.voids + void_rows;
     return mirror_count_findings(mirror, &load->report.findings, err);
 }
