@@ -161,7 +161,8 @@ static bool is_of_bar(const char *line, size_t end)
 
 /*
  * Whether the percentage between `at` and `end` belongs to a progress bar: a border or a character that draws follows. In
- * `acc: 91% | loss: 0.3` and at the edge of a box, the border has blanks around it, and another number with its name, or nothing, behind it.
+ * `acc: 91% | loss: 0.3` and at the edge of a box, the border has blanks around it, and another number with its name, or
+ * nothing, behind it.
  */
 static bool is_bar(const char *line, size_t at, size_t end, size_t length)
 {

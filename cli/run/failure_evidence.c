@@ -1166,8 +1166,8 @@ static bool is_level(const char *word, size_t n)
 }
 
 /*
- * The message of a line that a log marks as an error: `[ERROR] no rows`, `SEVERE: no rows`, or behind a time and the name of the log,
- * `10:00:00,123 - train - ERROR - no rows`. NULL: it is none, as `WORD ERROR RATE 5.3 %`, or the program goes on.
+ * The message of a line that a log marks as an error: `[ERROR] no rows`, `SEVERE: no rows`, or behind a time and the name of the
+ * log, `10:00:00,123 - train - ERROR - no rows`. NULL: it is none, as `WORD ERROR RATE 5.3 %`, or the program goes on.
  */
 static const char *message_of_error(const char *line)
 {
