@@ -120,25 +120,24 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     return out->params && out->metrics && out->turns && out->odd;
 }
 
-/* A row that makes its parent void, or takes that back, is not a trial, and has no children. */
+/* A row that makes its parent void, or takes that back, is not a trial. Trials that name it as their parent are shown under the trial
+ * above it. */
 static bool take_node(void *context, const struct lineage_tree_node *node)
 {
     struct walk *walk = context;
     struct model *model = walk->model;
-    bool back;
-    if (lineage_is_void_row(node->trial, &back)) {
-        if (node->depth)
-            model->trials[walk->above[node->depth - 1]].is_void = !back;
-        return true;
-    }
     /* Trials may have been appended before the walk. A node is at most one deeper than the one before it. */
     walk->failed = !CLI_ROOM(model->trials, model->n, walk->room) || !CLI_ROOM(walk->seq, model->n, walk->seq_room) ||
                    !CLI_ROOM(walk->above, node->depth, walk->above_room);
     if (walk->failed)
         return false;
+    const size_t parent = node->depth ? walk->above[node->depth - 1] : MODEL_NONE;
+    if (lineage_is_void_row(node->trial, NULL)) {
+        walk->above[node->depth] = parent;
+        return true;
+    }
     struct model_trial *trial = &model->trials[model->n];
-    *trial = (struct model_trial){.parent = node->depth ? walk->above[node->depth - 1] : MODEL_NONE,
-                                  .parent_missing = node->parent_missing || node->in_cycle};
+    *trial = (struct model_trial){.parent = parent, .parent_missing = node->parent_missing || node->in_cycle};
     walk->failed = !fill_trial(model, trial, node->trial);
     walk->above[node->depth] = model->n;
     trial->seq = node->trial->seq;
@@ -185,6 +184,26 @@ static bool into_file_order(struct model *model, const size_t *seq)
     return ok;
 }
 
+struct listing {
+    const struct model *model;
+    size_t at;
+};
+
+/* Both are in file order. A trial that was made void since it was read stays as it was read. */
+static bool mark_void(void *context, const struct lineage_void *entry)
+{
+    struct listing *listing = context;
+    const struct model *model = listing->model;
+    while (listing->at < model->n && model->trials[listing->at].seq < entry->seq)
+        listing->at++;
+    struct model_trial *trial = listing->at < model->n ? &model->trials[listing->at] : NULL;
+    if (trial && trial->seq == entry->seq && trial->label == LINEAGE_HARNESS_ABORT) {
+        trial->is_void = true;
+        trial->label = (enum lineage_label)MODEL_VOID;
+    }
+    return trial != NULL;
+}
+
 static enum lineage_status load_trials(struct model *model, struct lineage_error *err)
 {
     const size_t room = (size_t)model->summary->rows + 1;
@@ -195,11 +214,10 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
         return cli_no_memory_error(err);
     }
     enum lineage_status status = lineage_tree_walk(model->store, take_node, &walk, err);
-    for (size_t i = 0; i < model->n; i++)
-        if (model->trials[i].is_void)
-            model->trials[i].label = (enum lineage_label)MODEL_VOID;
     if (status == LINEAGE_OK && (walk.failed || !into_file_order(model, walk.seq)))
         status = cli_no_memory_error(err);
+    if (status == LINEAGE_OK)
+        status = lineage_voids_read(model->store, NULL, mark_void, &(struct listing){.model = model}, err);
     free(walk.above);
     free(walk.seq);
     return status;
@@ -273,11 +291,6 @@ static enum lineage_status load_ideas(struct model *model, struct lineage_error 
     size_t best = model->best == MODEL_NONE ? SIZE_MAX : model->trials[model->best].idea;
     return lineage_knobs_find(&model->knobs, model->ideas, best, 0, err);
 }
-
-struct listing {
-    const struct model *model;
-    size_t at;
-};
 
 static bool list_next(void *context, struct lineage_trial *out)
 {

@@ -29,6 +29,7 @@ struct lineage_void {
     const char *reason;
     enum lineage_label label; /* what the trial's own row says */
     struct lineage_number score;
+    uint64_t seq;             /* of the void trial; several may have its exp_id */
 };
 
 /* Whether the row voids its parent trial, or takes that back (*back; may be NULL). */

@@ -84,6 +84,35 @@ must_have s.html '<dt>trials</dt><dd>4</dd>'
 must_have s.html '<dt>failed</dt><dd>1</dd></div><div><dt>void</dt><dd>1</dd>'
 must_have s.html '<span class="tag void">void</span>'
 must_lack s.html '<td class="h">the evaluator was broken</td>'
+# A trial that continues from the row of a void, two trials of one id, and a row of a void before its trial: the last
+# trial of that id before the row is void.
+must_run init twice --direction lower
+must_run append -C twice --status keep --core-metric 5
+must_run append -C twice --status keep --core-metric 4
+run void 001 -C twice --reason leak
+must_run append -C twice --status keep --core-metric 4.5 --parent 002
+must_run report -C twice --output twice.html
+must_have twice.html '<dt>trials</dt><dd>2</dd>'
+must_have twice.html '<dt>failed</dt><dd>0</dd></div><div><dt>void</dt><dd>1</dd>'
+must_run init way --direction lower
+must_run append -C way --status keep --core-metric 5
+must_run append -C way --status keep --core-metric 4
+must_run append -C way --status keep --core-metric 4.5 --parent 000
+run void 001 -C way --reason leak
+must_run append -C way --status keep --core-metric 1 --parent 003
+must_run report -C way --svg tree
+must_have out '4 trials; 1 of them kept on the way to the best one' 'the parent is the void 001, not 002'
+sed -n 3p twice/results.tsv | awk -F '\t' -v OFS='\t' '{ $10 = 3; print }' >>twice/results.tsv
+run report -C twice --output twice.html
+must_have twice.html '<dt>failed</dt><dd>0</dd></div><div><dt>void</dt><dd>1</dd>'
+must_have twice.html '<dt>best</dt><dd>3</dd>'
+must_run init early --direction lower
+for row in 1 2 4 3; do
+    sed -n ${row}p twice/results.tsv >>early/results.tsv
+done
+must_run report -C early --output early.html
+must_have early.html '<dt>best</dt><dd>4</dd>'
+must_lack early.html 'class="tag void"'
 must_run show 002 -C s --format json
 must_equal 'harness_abort keep 9.0 005 the evaluator was broken' \
     "$(json status) $(json void.status) $(json void.score) $(json void.by) $(json void.reason)"

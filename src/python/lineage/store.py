@@ -229,7 +229,7 @@ class _OpenOptions(ctypes.Structure):
 class _Void(ctypes.Structure):
     _fields_ = [
         ("exp_id", ctypes.c_char_p), ("by", ctypes.c_char_p), ("timestamp", ctypes.c_char_p), ("reason", ctypes.c_char_p),
-        ("label", ctypes.c_int), ("score", _Number),
+        ("label", ctypes.c_int), ("score", _Number), ("seq", ctypes.c_uint64),
     ]  # fmt: skip
 
 

@@ -24,11 +24,12 @@ enum lineage_status mirror_each_void(struct mirror *mirror, int64_t seq, int64_t
                                      .by = mirror_text(stmt, 2),
                                      .timestamp = mirror_text(stmt, 3),
                                      .reason = mirror_text(stmt, 4),
-                                     .score = {sqlite3_column_type(stmt, 5) != SQLITE_NULL, sqlite3_column_double(stmt, 5)}};
+                                     .score = {sqlite3_column_type(stmt, 5) != SQLITE_NULL, sqlite3_column_double(stmt, 5)},
+                                     .seq = (uint64_t)sqlite3_column_int64(stmt, 6)};
         status = mirror_label(mirror, stmt, 0, &entry.label, err);
         if (status != LINEAGE_OK)
             continue;
-        *after = sqlite3_column_int64(stmt, 6);
+        *after = (int64_t)entry.seq;
         more = visit(context, &entry);
     }
     return mirror_end_rows(stmt, status);
