@@ -130,7 +130,7 @@ bool mcp_knows_param(json_t **near, struct mcp_call *call, const char *name)
     const char *found, *setting;
     bool is_setting;
     *near = NULL;
-    if (is_name(call, name, &is_setting, &setting))
+    if (lineage_column_find(name) >= 0 || is_name(call, name, &is_setting, &setting)) /* a column may hold texts */
         return true;
     const char *score = lineage_store_score_name(call->server->store);
     char **params = mcp_param_names(call->server, MAX_NAMES);

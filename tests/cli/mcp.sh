@@ -265,6 +265,10 @@ must_answer rows.0.0 adam
 must_answer next adam
 tool sweep '"x":"optimizer","cursor":"adam"'
 must_answer rows.0.0 'adam w'
+tool tried '"params":{"status":"keep","optimizer":"adam"}'
+must_answer tried true
+tool tried '"params":{"specialist":1}'
+must_trouble 'holds text'
 tool tried '"params":{"alpha":0.6}'
 must_answer tried false
 must_answer nearest.alpha '[0.3,0.88]'

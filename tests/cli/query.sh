@@ -106,6 +106,8 @@ must_fail 2 "NAME=VALUE" query --param lr
 must_fail 2 "unexpected argument 'lr'" query alpha=0.3 lr
 must_run tried alpha=0.3 gamma=1
 must_fail 2 "a parameter is given as --param lr=0.01" append --status discard --core-metric 2 --hypothesis Lower lr=0.01
+must_fail 2 "column 'specialist' holds text" tried specialist=1
+must_fail 2 "column 'exp_id' holds text" tried alpha=0.3 exp_id=1
 must_fail 1 'tried: alpha' tried alpha=0.77
 
 # Coverage of a sweep.

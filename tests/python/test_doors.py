@@ -438,6 +438,29 @@ def test_the_block_calls_no_combination_untried_that_a_trial_inherited(tmp_path)
             assert not store.tried(lr=float(lr), opt=opt), cell
 
 
+def test_a_column_of_texts_is_asked_for_texts_and_not_for_numbers(tmp_path):
+    path = str(tmp_path / "s")
+    with Store(path, create=True, direction="lower") as store:
+        store.append(status="keep", score=1.0, params={"lr": 0.1}, hypothesis="wider", specialist="ada")
+        mcp, asked = Mcp(path), ({"status": "keep", "lr": 0.1}, {"hypothesis": "wider"}, {"specialist": "ada"})
+        for params in asked:
+            assert [row["exp_id"] for row in store.tried(params)] == ["000"], params
+            out = command(path, "tried", *(option_of(name, value) for name, value in params.items()), "--format", "json")
+            assert [row["exp_id"] for row in json.loads(out)] == ["000"], params
+            mcp.ask("tried", params=params)
+        mcp.ask("tried", params={"hypothesis": "narrower"})
+        for name in ("exp_id", "specialist"):
+            with pytest.raises(StoreError, match=f"column '{name}' holds text"):
+                store.tried({name: 1})
+            done = subprocess.run([LINEAGE, "tried", f"-p{name}=1", "-C", path], capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (2, f"lineage: column '{name}' holds text; a range needs numbers\n")
+            mcp.ask("tried", params={name: 1})
+    *found, none, first, second = [answer for i, answer in sorted(mcp.answers().items()) if i]
+    assert [ids_of(page) for page in found] == [["000"]] * len(asked), found
+    assert not none["tried"] and "unknown" not in none, none
+    assert "holds text" in str(first) and "holds text" in str(second), (first, second)
+
+
 def test_ids_that_only_a_ref_has_are_given_at_no_door(tmp_path, monkeypatch):
     """As in a clone that fetched the refs, but not the rows."""
     monkeypatch.chdir(tmp_path)

@@ -633,6 +633,8 @@ static enum lineage_status want(struct lineage_condition *condition, struct name
     if (status == LINEAGE_OK)
         status = query_mean_wide(condition, mirror, tolerance, err);
     query_as_declared(named, condition);
+    if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN && !condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers", named->name);
     return status;
 }
 
