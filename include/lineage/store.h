@@ -47,7 +47,7 @@ enum lineage_direction {
 /* Settings of a store, kept in lineage.json (schema/lineage.schema.json). Zero means the default for each member. */
 struct lineage_config {
     enum lineage_direction direction;
-    char metric[LINEAGE_NAME_MAX];       /* score column; empty: core_metric if the file has it, else val_bpb */
+    char metric[LINEAGE_NAME_MAX];       /* score column; empty: core_metric, else the score's name, else val_bpb */
     char metric_label[LINEAGE_NAME_MAX]; /* short label in blackboard files; empty: from the column */
     double min_delta;   /* --status auto keeps only an improvement larger than this */
     double noise_std;   /* standard deviation of the score between seeds, 0 if unknown */

@@ -108,6 +108,11 @@ const char *const *lineage_store_seeds(const struct lineage_store *store)
     return store->more ? store->more->seeds : NULL;
 }
 
+const char *lineage_store_score_name(const struct lineage_store *store)
+{
+    return store->more ? store->more->score : NULL;
+}
+
 const struct lineage_config *lineage_store_config(const struct lineage_store *store)
 {
     return &store->config;

@@ -587,11 +587,6 @@ const char *const *lineage_store_harmless_names(const struct lineage_store *stor
     return store->more ? store->more->harmless_names : NULL;
 }
 
-const char *lineage_store_score_name(const struct lineage_store *store)
-{
-    return store->more ? store->more->score : NULL;
-}
-
 const char *lineage_store_dir(const struct lineage_store *store)
 {
     return store->dir;

@@ -37,6 +37,29 @@ must_run init named --direction lower --metric val_loss
 must_fail 2 'not "metric": "acc"' init named --direction lower --metric acc
 must_run render -C named
 must_have out '(val_loss=3, lower is better)'
+# A log that the user's own program writes has a column of that name, before or after `init`.
+for name in val_loss score; do
+    for order in before after; do
+        store=$name-$order
+        mkdir "$store"
+        [ "$order" = after ] || must_run init "$store" --direction lower --metric $name
+        printf 'commit\t%s\tmemory_gb\tstatus\tdescription\naaaaaaa\t3\t1\tkeep\tx\nbbbbbbb\t2\t1\tkeep\ty\n' $name >"$store/results.tsv"
+        run init "$store" --direction lower --metric $name
+        must_exit 0
+        must_run best -C "$store" --format json
+        must_equal 'bbbbbbb 2.0' "$(json exp_id) $(json score)" "$store"
+        must_run verify -C "$store"
+    done
+done
+# The mirror is made anew where another column is the score.
+printf 'commit\tval_loss\tother\tstatus\naaaaaaa\t3\t4\tkeep\nbbbbbbb\t2\t5\tkeep\n' >val_loss-before/results.tsv
+run best -C val_loss-before --format json
+must_equal 2.0 "$(json score)"
+sed 's/val_loss/other/' val_loss-before/lineage.json >changed
+cp changed val_loss-before/lineage.json
+run best -C val_loss-before --format json
+must_equal 'aaaaaaa 4.0' "$(json exp_id) $(json score)"
+must_run verify -C val_loss-before
 must_fail 2 "longer than 63" init other --metric "$(printf '%064d' 0)"
 [ ! -e other ] || fail "a refused init left a directory"
 # Parent directories are created, and removed again if the store cannot be created.

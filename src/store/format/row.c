@@ -159,6 +159,18 @@ enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_
     return status;
 }
 
+enum lineage_status row_layout_take_score(struct row_layout *layout, const char *name, struct lineage_error *err)
+{
+    const int cell = name && row_layout_find(layout, "core_metric") < 0 ? row_layout_find(layout, name) : -1;
+    char *copy = cell < 0 ? NULL : strdup(name);
+    if (!copy)
+        return cell < 0 ? LINEAGE_OK : store_no_memory(err);
+    free(layout->metric);
+    layout->metric = copy;
+    layout->score = cell;
+    return LINEAGE_OK;
+}
+
 void row_layout_release(struct row_layout *layout)
 {
     for (size_t i = 0; i < layout->n_cells; i++)

@@ -24,10 +24,13 @@ struct row_layout {
 };
 
 /* Reads the header record (a byte order mark is dropped). metric names the score column; for "" or NULL it is
- * core_metric, else val_bpb. LINEAGE_ECORRUPT without an exp_id (or commit) column; LINEAGE_EINVAL if metric is
+ * core_metric, else val_bpb (but see row_layout_take_score). LINEAGE_ECORRUPT without an exp_id (or commit) column; LINEAGE_EINVAL if metric is
  * not a column. */
 enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n, const char *metric,
                                     struct lineage_error *err);
+
+/* In a log without core_metric, the column with the name of the store's score is the score. name: NULL if it has none. */
+enum lineage_status row_layout_take_score(struct row_layout *layout, const char *name, struct lineage_error *err);
 void row_layout_release(struct row_layout *layout);
 #define SCOPED_LAYOUT RELEASED_BY(row_layout_release) struct row_layout
 

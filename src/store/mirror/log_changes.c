@@ -58,6 +58,8 @@ enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, 
     enum lineage_status status = tsv_parse(mirror->reader, &record, &cells, &n, err);
     if (status == LINEAGE_OK)
         status = row_layout_read(&mirror->layout, cells, n, mirror->store->config.metric, err);
+    if (status == LINEAGE_OK && !mirror->store->config.metric[0])
+        status = row_layout_take_score(&mirror->layout, lineage_store_score_name(mirror->store), err);
     mirror->has_layout = status == LINEAGE_OK;
     return status;
 }
@@ -88,15 +90,23 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
         row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
 
-/* What decides how rows are read: the score column, and behind a line end a digest of the names of seeds, if there are any. The mirror
- * must be made anew for others, because its tables hold other scores, or other settings for a row. */
-enum { READ_BY_MAX = LINEAGE_NAME_MAX + 18 };
-static const char *read_by(char out[READ_BY_MAX], const struct lineage_store *store)
+/* The column that is the score because the store names its score like that, or NULL. */
+static const char *named_score(const struct mirror *mirror)
+{
+    const char *name = mirror->has_layout && !mirror->store->config.metric[0] ? mirror->layout.metric : NULL;
+    return name && strcmp(name, "core_metric") != 0 && strcmp(name, "val_bpb") != 0 ? name : NULL;
+}
+
+/* What decides how rows are read: the score column, behind a tab if it is named_score, and behind a line end a digest of the names of
+ * seeds, if there are any. The mirror must be made anew for others, because its tables hold other scores, or other settings for a row. */
+enum { READ_BY_MAX = LINEAGE_NAME_MAX + 19 };
+static const char *read_by(char out[READ_BY_MAX], const struct lineage_store *store, const char *named)
 {
     uint64_t digest = 0;
     for (const char *const *name = lineage_store_seeds(store); name && *name; name++)
         digest = XXH3_64bits_withSeed(*name, strlen(*name) + 1, digest);
-    snprintf(out, READ_BY_MAX, digest ? "%s\n%016" PRIx64 : "%s", store->config.metric, digest);
+    snprintf(out, READ_BY_MAX, digest ? "%s%s\n%016" PRIx64 : "%s%s", named ? "\t" : "", named ? named : store->config.metric,
+             digest);
     return out;
 }
 
@@ -119,7 +129,9 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, bool *same, struct l
     }
     TRY(status);
     size_t length = (size_t)sqlite3_column_bytes(stmt, 1);
-    *same = strcmp(mirror_text(stmt, 0), read_by(wanted, mirror->store)) == 0;
+    const bool named = *mirror_text(stmt, 0) == '\t' && !mirror->store->config.metric[0];
+    *same =
+        strcmp(mirror_text(stmt, 0), read_by(wanted, mirror->store, named ? lineage_store_score_name(mirror->store) : NULL)) == 0;
     read_meta(mirror, stmt);
     bool known = mirror->has_layout && mirror->header.length == length &&
                  memcmp(mirror->header.data, sqlite3_column_blob(stmt, 1), length) == 0;
@@ -127,6 +139,7 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, bool *same, struct l
         mirror_forget_header(mirror);
     else if (!known && *same)
         status = mirror_set_header(mirror, sqlite3_column_blob(stmt, 1), length, err);
+    *same = *same && (!mirror->has_layout || (named_score(mirror) != NULL) == named);
     sqlite3_reset(stmt);
     return status;
 }
@@ -154,7 +167,7 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
     enum lineage_status status =
         mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     TRY(status);
-    sqlite3_bind_text(stmt, 1, read_by(made_for, mirror->store), -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 1, read_by(made_for, mirror->store, named_score(mirror)), -1, SQLITE_STATIC);
     sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "", (int)mirror->header.length, SQLITE_STATIC);
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
         sqlite3_bind_int64(stmt, 3 + i, values[i]);

@@ -76,14 +76,16 @@ static bool all_utf8(const struct tsv_cell *cells, size_t n)
     return true;
 }
 
-static enum lineage_status read_record(struct board_reader *r, const struct tsv_record *record, const char *metric,
-                                       struct lineage_error *err)
+static enum lineage_status read_record(struct board_reader *r, const struct tsv_record *record, struct lineage_error *err)
 {
+    const struct lineage_store *store = r->load->store;
     const struct tsv_cell *cells;
     size_t n;
     enum lineage_status status = tsv_parse(r->reader, record, &cells, &n, err);
     if (status == LINEAGE_OK && !r->has_layout) {
-        status = row_layout_read(&r->layout, cells, n, metric, err);
+        status = row_layout_read(&r->layout, cells, n, store->config.metric, err);
+        if (status == LINEAGE_OK && !store->config.metric[0])
+            status = row_layout_take_score(&r->layout, lineage_store_score_name(store), err);
         r->has_layout = status == LINEAGE_OK;
     } else if (status == LINEAGE_OK && all_utf8(cells, n) && !add_row(r, cells, n)) {
         status = store_no_memory(err);
@@ -104,7 +106,7 @@ static enum lineage_status read_log(struct board_reader *r, struct lineage_error
     tsv_scanner_init(&scanner, bytes.data, bytes.length, 0, 1);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
         if (record.content)
-            status = read_record(r, &record, store->config.metric, err);
+            status = read_record(r, &record, err);
     return status;
 }
 
