@@ -384,16 +384,18 @@ static enum verdict compare(const struct history_rows *rows, const struct histor
     return json_object_get(known, "score") && other ? OTHER_SCORE : REPLACES;
 }
 
-static bool add_row(struct history_rows *rows, const json_t *run, const char *tool, const char *job,
+static bool add_row(struct history_rows *rows, const json_t *run, const char *tool, const char *job, const char *old_job,
                     const struct history_mapping *mapping, size_t *n_other)
 {
     struct lineage_trial *trial = &rows->trials[rows->n];
-    const json_t *known = json_object_get(mapping->known, job);
+    const json_t *known = json_object_get(mapping->known, job), *old = json_object_get(mapping->known, old_job);
     char reason[REASON];
     trial->core_metric = score_of(run, rows->metric, rows->take);
     set_label(rows, trial, &rows->by_score[rows->n], run, tool, reason);
     if (strcmp(state_of(run), "finished") == 0 && !json_object_get(json_object_get(run, "metrics"), rows->metric))
         json_object_update(rows->instead, json_object_get(run, "metrics"));
+    if (!known && old && is_same(trial, rows->by_score[rows->n], old))
+        known = old;
     const enum verdict verdict = compare(rows, mapping, known, run);
     rows->n_known += verdict == SAME && !json_object_get(known, "void");
     rows->n_void += verdict == SAME && json_object_get(known, "void");
@@ -427,15 +429,18 @@ static bool make_rows(struct history_rows *rows, const json_t *history, const st
     size_t i, n_other = 0;
     bool good = true;
     json_array_foreach(json_object_get(history, "runs"), i, run) {
-        char *job = history_job(history, json_string_value(json_object_get(run, "key")));
-        good = good && job;
+        const char *old_key = json_string_value(json_object_get(run, "old_key"));
+        char *job = history_job(history, json_string_value(json_object_get(run, "key"))),
+             *old_job = history_job(history, old_key ? old_key : "");
+        good = good && job && old_job;
         if (good && strcmp(state_of(run), "running") == 0)
             rows->n_running++;
         else if (good && json_object_get(run, "groups") && !json_object_get(json_object_get(run, "metrics"), rows->metric))
             rows->n_groups++;
         else if (good)
-            good = add_row(rows, run, tool, job, mapping, &n_other);
+            good = add_row(rows, run, tool, job, old_key ? old_job : job, mapping, &n_other);
         free(job);
+        free(old_job);
     }
     if (!good)
         return snprintf(why, HISTORY_WHY_MAX, "out of memory"), false;

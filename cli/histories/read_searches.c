@@ -114,6 +114,8 @@ bool take_keras(struct run_file *s, json_t *value)
     const char *project = started ? NULL : history_place(place, s->path, (size_t)s->length, true);
     if (project) { /* a silent search records no time: its folder tells the trials of two apart */
         snprintf(key, sizeof key, "%s/%s", project, id ? id : s->folder);
+        json_object_set(run, "old_key", json_object_get(run, "key")); /* of rows that earlier versions imported */
+        json_object_set_new(run, "weak", json_true()); /* two projects may end in the same two folders */
         history_set_text(run, "key", key);
     }
     history_set_text(run, "name", s->folder);

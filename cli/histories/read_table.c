@@ -198,7 +198,8 @@ static enum role usual_role(const struct table *t, const char *column)
         return METRIC;
     if (begins_with(column, "_wandb.") || begins_with(column, "system_attrs_") || begins_with(column, "user_attrs_"))
         return SKIP;
-    if (has_column(t, "run") && has_column(t, "operation") && has_column(t, "label")) /* `guild compare --csv` */
+    if (has_column(t, "run") && has_column(t, "operation") && has_column(t, "label") && has_column(t, "started") &&
+        has_column(t, "status")) /* `guild compare --csv` */
         for (size_t i = 0; i < sizeof in_guild / sizeof *in_guild; i++)
             if (strcmp(column, in_guild[i].name) == 0)
                 return in_guild[i].role;

@@ -374,6 +374,8 @@ static void take_guild(json_t *history, json_t *index, json_t *run, const char *
         snprintf(own, sizeof own, "%s/.guild", above);
         guild = json_object_get(index, own);
     }
+    if (!guild) /* the folder of one run was given */
+        guild = json_object_get(index, ".guild");
     if (!guild || guild == run)
         return;
     json_object_update_missing(json_object_get(run, "params"), json_object_get(guild, "params"));

@@ -598,6 +598,18 @@ for search in one two; do
 done
 run import -C silent searches
 must_have out '10 runs were here already'
+# Two that end in the same folders do not replace each other's rows, and rows of earlier versions, by ID@nan, are found.
+mkdir -p elsewhere/searches
+cp -r searches/two elsewhere/searches/one
+sed -i 's/"score": *[0-9.]*/"score": 7.5/' elsewhere/searches/one/trial_0/trial.json
+run import -C silent elsewhere/searches/one
+must_have err 'another score'
+must_equal 10 "$(cells silent 1 | wc -l | tr -d ' ')"
+mkdir earlier
+cp silent/lineage.json earlier
+sed -n '1,6p' silent/results.tsv | sed 's|keras-tuner:[^\t]*/\([0-9]*\)\t|keras-tuner:\1@nan\t|' >earlier/results.tsv
+run import -C earlier searches/one
+must_have out '5 runs were here already'
 run import -C guild "$real/guild-0.9" --metric loss --direction lower
 must_equal 'lr=0.1 noise=0 keep 0.43583300709724426 lr=0.1; noise=0; model='"'a b'"'
 lr=2 noise=0 crash  lr=2; noise=0; model='"'a b'" "$(cells guild 7,9,10,17 | cut -d ';' -f 1-3)"
@@ -612,10 +624,17 @@ cp quiet/dfa9d933/.guild/events* quiet/01/logs/
 run import -C quiet-runs quiet --metric loss --direction lower
 must_have out 'tensorboard, 4 runs: finished 2, failed 2'
 must_equal 'tensorboard:00/.guild harness_abort lr=0.5; tensorboard:01/logs crash lr=0.5;' "$(cells quiet-runs 9,15,17 | awk '$2 ~ /:0[01]\// { print $2, $1, $3 }' | sort | xargs)"
+new quiet-run lower
+run import -C quiet-run quiet/01 --metric loss
+must_equal 'crash lr=0.5' "$(cells quiet-run 9,17 | cut -d ';' -f 1)" 'the folder of one run'
 printf 'run,operation,started,time,status,label,how,lr,step,loss\n4ec9,t.py,2026-12-01 09:19:25,0:00:04,error,lr=0.3,fail,0.3,7,0.25\n7e86,t.py,2026-12-01 09:19:07,0:01:04,completed,lr=0.2,plain,0.2,7,0.5\n' >guild.csv
 run import -C guild-table guild.csv --metric loss --direction lower
 must_equal 'lr=0.2 keep 0.5 64.0 csv:7e86 lr=0.3 crash 4.0 csv:4ec9' "$(cells guild-table 7,9,10,14,15 | xargs)"
 must_lack guild-table/results.tsv 'step='
+printf 'run,operation,label,lr,loss\na,add,cat,0.1,0.5\nb,mul,dog,0.2,0.25\n' >own.csv
+run import -C own-table own.csv --metric loss --direction lower
+must_have own-table/results.tsv 'operation=add'
+must_have own-table/results.tsv 'label=cat'
 cp -r "$real/guild-0.9" running
 rm running/*/.guild/attrs/exit_status
 must_run import running --metric loss --dry-run
