@@ -99,6 +99,7 @@ must_refuse "already in" --status keep --core-metric 1 --exp-id 001
 must_refuse "'4711' is not in" --status keep --core-metric 1 --parent 4711
 must_refuse "itself" --status keep --core-metric 1 --exp-id new --parent new
 must_refuse "itself" --status keep --core-metric 1 --exp-id new --parent exp_new --allow-missing-parent
+must_refuse "itself" --status keep --core-metric 1 --exp-id 999 --parent 999
 must_refuse "core_metric is nan" --status keep --core-metric nan
 must_refuse "core_metric is inf" --status keep --core-metric inf
 must_refuse "core_metric is -inf" --status keep --core-metric -1e999

@@ -157,16 +157,18 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     const char *there, *padded;
     if (is_empty(a->trial.parent_exp))
         return LINEAGE_OK;
+    /* Asked before the digits are filled up: with 005 there, a new 5 would get 005 as its parent. */
+    const bool own = strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0;
     TRY(append_id_find(a, a->trial.parent_exp, &there, err));
     const size_t digits = strlen(a->trial.parent_exp), width = a->store->append->id_width;
-    if (!there && digits < width && width < 20 &&
+    if (!there && !own && digits < width && width < 20 &&
         strspn(a->trial.parent_exp, "0123456789") == digits) { /* 7 is 007, as in questions */
         TRY(appending_format_text(a, &padded, err, "%0*d%s", (int)(width - digits), 0, a->trial.parent_exp));
         TRY(append_id_find(a, padded, &there, err));
     }
     if (there)
         a->trial.parent_exp = there; /* spelled as in the store, so that every tool finds it */
-    if (!there && strcmp(id_bare(a->trial.parent_exp), id_bare(a->trial.exp_id)) == 0)
+    if (!there && own)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
     if (!there && !a->options->allow_missing_parent)
         return store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s", a->trial.parent_exp, a->store->log->place);
