@@ -58,6 +58,17 @@ def test_an_older_library_is_refused(monkeypatch):
         store._check_library()
 
 
+@pytest.mark.parametrize("path", ["", None])
+def test_the_command_is_not_taken_from_the_working_directory(tmp_path, monkeypatch, path):
+    """An empty entry of PATH means the working directory."""
+    (tmp_path / "lineage").write_text("#!/bin/sh\n")
+    (tmp_path / "lineage").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", path) if path is not None else monkeypatch.delenv("PATH")
+    found = store._find_command()
+    assert found is None or os.path.dirname(found) not in ("", str(tmp_path)), found
+
+
 def test_every_declared_struct_is_compared():
     declared = {s for s in vars(store).values() if isinstance(s, type) and issubclass(s, ctypes.Structure)}
     declared |= {_rows.RowTexts, _rows.RowValues, _rows.Rows}

@@ -1266,7 +1266,7 @@ def _is_numeric(name: str, values: "Sequence[Any]") -> bool:
 def _find_command() -> Optional[str]:
     """The command `lineage`: in the package, on PATH, or beside an interpreter whose environment is not activated."""
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_lib")
-    return shutil.which("lineage", path=os.pathsep.join([own, os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")]))
+    return shutil.which("lineage", path=os.pathsep.join([own, os.environ.get("PATH") or os.defpath, sysconfig.get_path("scripts")]))
 
 
 def _command(store: str, call: "list[str]") -> str:
