@@ -364,7 +364,7 @@ static int name_score(const char *dir, const char *name)
     return status == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
-/* With --from, --metric names a column of the log, and with it the score; its column in the store is always core_metric. */
+/* With --from, --metric names a column of the log; the score column of the store is always core_metric. */
 static int make_from_log(const struct init_options *o, const struct lineage_config *config, const char *dir)
 {
     struct store_from_log from = {
@@ -392,8 +392,6 @@ static int make_from_log(const struct init_options *o, const struct lineage_conf
         return status;
     printf("%zu rows converted, %zu left out%s\n", stats.n_rows, stats.n_left_out,
            replaced ? "; the original is results.tsv.original" : "");
-    if (o->where.metric && lineage_column_find(o->where.metric) < 0 && (status = name_score(dir, o->where.metric)) != CLI_OK)
-        return status;
     return stats.n_rows ? keep_commits(o->from, dir) : CLI_OK;
 }
 

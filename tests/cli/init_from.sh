@@ -72,7 +72,6 @@ must_fail 2 'No such file' init new --from nothing.csv
 must_fail 2 'it has no header' init new --from nothing
 [ ! -e new ] || fail "a refused conversion left a directory"
 must_run init deep/new --from log.csv --metric loss --direction lower --column run=exp_id --column note=hypothesis
-must_have deep/new/lineage.json '"score": "loss"'
 must_match_file csv log.csv
 for row in '1 keep -' '2 keep 1' '3 crash 2' '4 discard 2'; do
     # shellcheck disable=SC2086 # id, status and parent
