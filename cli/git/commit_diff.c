@@ -78,24 +78,30 @@ static size_t add_store(const char **words, size_t n, char text[PATHSPEC_MAX], c
     return n;
 }
 
-enum { OUTPUTS_MAX = 64 };
+enum { OUTPUTS_MAX = GIT_UNTRACKED_FILES };
 
-/* Asks git, with a pathspec behind the words for each file that the newer trial has as what programs left beside the code: earlier
- * versions had these in their commits. */
-static char *ask_without_outputs(struct repository *r, const char *const *words, const json_t *git, size_t *length)
+/* Asks git, with a pathspec behind the words for each file that one of the trials (from NULL: the other alone) has as what programs left
+ * beside the code: earlier versions had these in their commits. */
+static char *ask_without_outputs(struct repository *r, const char *const *words, const json_t *from, const json_t *to,
+                                 size_t *length)
 {
-    const json_t *outputs = json_object_get(git, "outputs"), *name;
-    json_t *specs = json_array();
+    const json_t *const both[] = {json_object_get(from, "outputs"), json_object_get(to, "outputs")}, *name;
+    json_t *specs = json_object(), *spec; /* each once */
+    const char *key, **all;
     size_t n = 0, i;
+    for (size_t k = 0; k < 2; k++)
+        json_array_foreach(both[k], i, name)
+            json_object_set_new(specs, json_string_value(name),
+                                json_sprintf(":(top,exclude,literal)%s", json_string_value(name)));
     while (words[n])
         n++;
-    const char **all = calloc(n + json_array_size(outputs) + 1, sizeof *all);
+    all = calloc(n + json_object_size(specs) + 1, sizeof *all);
     if (all)
         memcpy(all, words, n * sizeof *all);
-    json_array_foreach(outputs, i, name)
-        if (all && i < OUTPUTS_MAX &&
-            json_array_append_new(specs, json_sprintf(":(top,exclude,literal)%s", json_string_value(name))) == 0)
-            all[n++] = json_string_value(json_array_get(specs, json_array_size(specs) - 1));
+    i = 0;
+    json_object_foreach(specs, key, spec)
+        if (all && i++ < OUTPUTS_MAX)
+            all[n++] = json_string_value(spec);
     char *text = all ? ask_scratch(r, all, length) : NULL;
     free(all);
     json_decref(specs);
@@ -124,7 +130,7 @@ static char *diff(struct repository *r, const json_t *from, const json_t *to, si
     size_t n = add_plans(words, 13, pathspecs, "exclude,literal", plans);
     n = add_store(words, n, stores[0], to);
     add_store(words, n, stores[1], from);
-    return ask_without_outputs(r, words, to, length);
+    return ask_without_outputs(r, words, from, to, length);
 }
 
 /* Finds the repository of one of the two trials that has the commits of both. */
@@ -141,7 +147,7 @@ static bool has_more(struct repository *r, const json_t *git, const char *head, 
     const char *const words[] = {"rev-list", "--cherry-pick", "--right-only", "--no-merges", "-n", "1", range, "--", NULL};
     size_t length = 0;
     snprintf(range, sizeof range, "%s...%s", head, commit);
-    char *text = ask_without_outputs(r, words, git, &length);
+    char *text = ask_without_outputs(r, words, NULL, git, &length);
     const bool more = text && length > 0;
     free(text);
     return more;

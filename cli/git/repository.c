@@ -13,7 +13,7 @@
 /* Time limit of a git command: a repository may be large and a disk slow, but a trial must not wait forever. */
 static const double seconds = 60;
 
-enum { WORDS_MAX = 128, ENVIRONMENT_MAX = 32, REFS_MAX = 64 << 20 };
+enum { WORDS_MAX = 256, ENVIRONMENT_MAX = 32, REFS_MAX = 64 << 20 };
 
 bool repository_above(char top[PATH_MAX], const char *dir, const char *mark)
 {

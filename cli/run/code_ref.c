@@ -11,6 +11,7 @@
 #include <lineage/render.h>
 
 #include "git/commit_diff.h"
+#include "git/repository.h"
 #include "git/trial_place.h"
 #include "git/trial_ref.h"
 #include "run/provenance_read.h"
@@ -311,9 +312,9 @@ void code_change_note(char out[LINEAGE_CODE_NOTE_MAX], const json_t *git)
 
 enum { SCRIPT_BYTES = 1 << 20 }; /* of a script; what is behind it does not count */
 
-/* Whether the word is a script of the program, or a file of the project that can be executed; names it as seen from `top`, in which the
- * project is, or else by its last part. Configurations do not count: one run each may have its own. */
-static bool is_script(char path[PATH_MAX], const char **name, const char *top, const char *dir, const char *word)
+/* Whether the word is a script, or the program itself of the project; names it as seen from `top`, in which the project is, or else by
+ * its last part. Configurations do not count: one run each may have its own. */
+static bool is_script(char path[PATH_MAX], const char **name, const char *top, const char *dir, const char *word, bool program)
 {
     static const char ends[] = " .py .sh .R .r .jl .js .mjs .ts .lua .pl .rb .ipynb ";
     char end[16], at[PATH_MAX];
@@ -326,7 +327,15 @@ static bool is_script(char path[PATH_MAX], const char **name, const char *top, c
     const bool inside = n && strncmp(path, top, n) == 0 && path[n] == '/';
     snprintf(end, sizeof end, " %s ", dot ? dot : "?");
     *name = inside ? path + n + 1 : strrchr(path, '/') + 1;
-    return strstr(ends, end) || (inside && access(path, X_OK) == 0);
+    return strstr(ends, end) || (program && inside && strchr(word, '/') && access(path, X_OK) == 0);
+}
+
+/* Whether git ignores the file, so that no tree has it: as a script that was written for one run, it says nothing of the program. */
+static bool is_ignored(const char *top, const char *path)
+{
+    const char *const words[] = {"check-ignore", "--", path, NULL};
+    char answer[PATH_MAX];
+    return repository_ask(answer, sizeof answer, top, words);
 }
 
 /* Adds the name, and the contents of the file unless a tree of git has them; path NULL: no file. */
@@ -342,24 +351,26 @@ static void add_script(XXH3_state_t *state, const char *name, const char *path)
     free(bytes);
 }
 
-/* Adds the scripts of the command and the module behind -m. The words of a shell's command are in one argument. Returns their number. */
-static size_t add_program(XXH3_state_t *state, const struct command_trial *t, const char *top, bool contents)
+/* Adds the first script of the command, or the module behind -m; what comes behind it are its arguments. The words of a shell's command
+ * are in one argument. Returns whether there is one. */
+static bool add_program(XXH3_state_t *state, const struct command_trial *t, const char *top, bool contents)
 {
     char path[PATH_MAX], word[PATH_MAX], here[PATH_MAX];
-    const char *name = NULL, *dir = t->dir ? t->dir : ".";
+    const char *name = NULL, *dir = t->dir ? t->dir : ".", *inside = *top || !realpath(dir, here) ? top : here;
     bool module = false;
-    size_t n = 0;
-    top = *top || !realpath(dir, here) ? top : here;
     for (const char *const *argument = t->argv; argument && *argument; argument++)
         for (const char *at = *argument; *(at += strspn(at, " \t\n'\"=;")); at += strcspn(at, " \t\n'\"=;")) {
             snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " \t\n'\"=;"), at);
-            const bool script = is_script(path, &name, top, dir, word);
-            if (script || module)
+            const bool script = is_script(path, &name, inside, dir, word, argument == t->argv);
+            if (script && *top && is_ignored(top, path))
+                return true;
+            if (script || module) {
                 add_script(state, script ? name : word, contents && script ? path : NULL);
-            n += script || module;
+                return true;
+            }
             module = strcmp(word, "-m") == 0;
         }
-    return n;
+    return false;
 }
 
 /* A cursor over the rows that have these parameters but for the seeds; NULL: there is no such parameter, or no answer. */
@@ -418,7 +429,7 @@ static const char *said_of_code(char out[LINEAGE_CODE_NOTE_MAX], const char *not
     return out;
 }
 
-/* Whether runs of the setting are there that say no `ran`, and none that says this one. */
+/* Whether runs of the setting are there that say no `ran`, and none that says this one or another commit. */
 static bool joins_rows_without(const char *ran, const struct command_trial *t, struct lineage_store *store, const char *code)
 {
     struct lineage_cursor *cursor = rows_of_setting(store, t->params, t->n_params);
@@ -426,13 +437,17 @@ static bool joins_rows_without(const char *ran, const struct command_trial *t, s
     const char *const specialist = t->identity.specialist ? t->identity.specialist : "";
     const char *const hypothesis = t->identity.hypothesis ? t->identity.hypothesis : "";
     struct lineage_trial row = {0};
+    struct lineage_commit_note here, there;
     struct lineage_error err;
     bool without = false, same = false, declared;
+    /* beside a best trial whose code is not known, a row names the commit without a change */
+    const bool named = lineage_commit_note_parse(&here, code) && !here.change[0];
     said_of_code(mine, code);
     for (; cursor && !same && lineage_cursor_next(cursor, &row, &err) == LINEAGE_OK; lineage_trial_release(&row)) {
         const char *notes = row.notes ? row.notes : "";
         seed_among(&declared, 0, row.params, row.n_params, lineage_store_seeds(store));
-        same = strstr(notes, ran) != NULL;
+        same = strstr(notes, ran) != NULL ||
+               (named && lineage_commit_note_parse(&there, notes) && strcmp(there.commit, here.commit) != 0);
         without = without ||
                   (declared && !strstr(notes, LINEAGE_RAN) && !strstr(notes, "program ") &&
                    strcmp(row.specialist ? row.specialist : "", specialist) == 0 &&

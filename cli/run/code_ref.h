@@ -57,8 +57,8 @@ bool code_is_named(const struct command_trial *t, const char *path);
  * git may be NULL. */
 void code_change_note(char out[LINEAGE_CODE_NOTE_MAX], const json_t *git);
 
-/* Writes the piece `ran DIGEST` (lineage/notes.h) of a run, by the tree of its code and the scripts that the command names, or by the
- * contents of these where no repository has them. "" if neither is known, if it has no seed, or if an earlier run of its setting that
+/* Writes the piece `ran DIGEST` (lineage/notes.h) of a run, by the tree of its code and the first script that the command names, or by
+ * the contents of this where no repository has them. "" if neither is known, if it has no seed, or if an earlier run of its setting that
  * names none, as one of `append` or of an earlier version, says all that it says (code: the piece of code_change_note). */
 enum { CODE_RAN_MAX = 32 };
 void code_ran_note(char out[CODE_RAN_MAX], const json_t *git, const struct command_trial *t, struct lineage_store *store,

@@ -642,10 +642,22 @@ must_run run -C runs --direction lower -q -m loss -p lr=1 -p seed=1 -- sh sub/b.
 must_run run -C runs -q -m loss -p lr=1 -p seed=2 -- sh "$PWD/sub/b.sh" 2 c2.cfg
 cd sub && must_run run -C ../runs -q -m loss -p lr=1 --seed 3 -- sh b.sh 3 && cd ..
 must_equal '000 3 0,' "$(listed runs)" 'names of one script'
+# So is one with an -m of its own, with an output that is called as a script is, and as a script that was written for one run.
+printf 'made*\n' >>.git/info/exclude
+for seed in 1 2 3; do
+    must_run run -C own --direction lower -q -m loss -p lr=1 -p seed=$seed -- sh sub/b.sh $seed -m model_$seed
+    must_run run -C outputs --direction lower -q -m loss -p lr=1 -p seed=$seed -- sh -c "sh sub/b.sh $seed | tee made.ipynb"
+    cp sub/b.sh made_$seed.sh
+    must_run run -C made --direction lower -q -m loss -p lr=1 -p seed=$seed -- sh made_$seed.sh $seed
+done
+for store in own outputs made; do must_equal '000 3 0,' "$(listed $store)" "$store"; done
 must_run init mixed --direction lower
 must_run append -C mixed --score loss --status baseline --core-metric 5 -p lr=1 -p seed=7
 must_run run -C mixed -q -m loss -p lr=1 -p seed=8 -- sh sub/b.sh 8
 must_equal '000 2 0,' "$(listed mixed)" 'beside a row of append'
+echo 'echo "loss: 9.0$1"' >sub/b.sh && git commit -qam two
+for seed in 9 10; do must_run run -C mixed -q -m loss -p lr=1 -p seed=$seed -- sh sub/b.sh $seed; done
+must_equal '000 2 0,002 2 0,' "$(listed mixed)" 'other code beside a row of append'
 cd ..
 
 # ---- rerun --seeds gives a parameter that is the seed the fresh ones ----
