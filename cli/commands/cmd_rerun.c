@@ -11,8 +11,8 @@
 #include "git/trial_place.h"
 #include "git/work_tree_diff.h"
 #include "night/night.h"
-#include "run/code_ref.h"
 #include "run/provenance_read.h"
+#include "run/what_ran.h"
 #include "support/blas_env.h"
 
 struct rerun {
@@ -26,7 +26,7 @@ struct rerun {
     char dir[PATH_MAX];
     struct command_trial trial;
     char notes[8192], top_id[256];
-    char noted[LINEAGE_NAME_MAX + 32 + CODE_RAN_MAX + 2]; /* `rerun of ID`, and what ran */
+    char noted[LINEAGE_NAME_MAX + 32 + WHAT_RAN_MAX + 2]; /* `rerun of ID`, and what ran */
     char code[LINEAGE_CODE_NOTE_MAX]; /* the piece of notes that names the code; "": it has none */
     char *parent_snapshot;
     size_t n_params; /* of was.params, that the new row has */
@@ -205,7 +205,7 @@ static int take_seeds(struct rerun *o)
     }
     lineage_evidence_release(&evidence);
     size_t declared;
-    uint64_t free_seed = code_largest_seed(&declared, o->session.store, o->was.params, o->was.n_params) + 1;
+    uint64_t free_seed = what_ran_largest_seed(&declared, o->session.store, o->was.params, o->was.n_params) + 1;
     free_seed += used > declared ? used - declared : 0; /* earlier reruns name no seed and had these */
     t->first_seed = (t->has_seed ? t->first_seed : 1) + used;
     t->first_seed = t->first_seed > free_seed ? t->first_seed : free_seed;
@@ -249,8 +249,8 @@ static int run_again(struct rerun *o)
     t->in_force = o->was.params;
     if (take_seeds(o) != CLI_GO_ON)
         return CLI_USAGE;
-    char ran[CODE_RAN_MAX];
-    code_ran_of(ran, o->here ? NULL : o->was.notes);
+    char ran[WHAT_RAN_MAX];
+    what_ran_of(ran, o->here ? NULL : o->was.notes);
     snprintf(o->noted, sizeof o->noted, "%s%s%s", o->name, *ran ? "; " : "", ran);
     t->settings.prune = NULL; /* its score is wanted, however hopeless its curve looks beside later trials */
     /* The row describes the same trial; only its notes say that it is a repetition. */

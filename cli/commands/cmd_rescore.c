@@ -5,10 +5,10 @@
 #include <lineage/render.h>
 #include <lineage/time.h>
 
-#include "run/code_ref.h"
 #include "run/command_settings.h"
 #include "run/files_beside_row.h"
 #include "run/provenance_read.h"
+#include "run/what_ran.h"
 
 /* The clock of the row is read after the trial has ended, and its time has whole seconds. */
 enum { CLOCK_SLACK = 5 };
@@ -70,8 +70,8 @@ static void set_identity(struct rescore *o, struct command_trial *t)
     int n = snprintf(o->notes, sizeof o->notes, "rescored %.60s", o->was.exp_id);
     if (program)
         snprintf(o->notes + n, sizeof o->notes - (size_t)n, "; %.*s", (int)strcspn(program + 2, ";"), program + 2);
-    char ran[CODE_RAN_MAX];
-    code_ran_of(ran, o->was.notes);
+    char ran[WHAT_RAN_MAX];
+    what_ran_of(ran, o->was.notes);
     if (*ran)
         snprintf(o->notes + strlen(o->notes), sizeof o->notes - strlen(o->notes), "; %s", ran);
     o->link[0] = o->code[0] = '\0';

@@ -25,6 +25,7 @@
 #include "run/files_beside_row.h"
 #include "run/run_log.h"
 #include "run/sealed_copy.h"
+#include "run/what_ran.h"
 #include "metrics/metric_rules.h"
 #include "support/running_files.h"
 #include "support/secrets.h"
@@ -69,7 +70,7 @@ struct command_run {
     char not_started[TRIAL_TEXT_MAX]; /* why the files could not be put into the work directory */
     json_t *conditions; /* conditions_now; NULL: nothing runs */
     json_t *git; /* the repository as provenance recorded it; NULL: nothing was recorded */
-    char code[LINEAGE_CODE_NOTE_MAX + CODE_RAN_MAX]; /* the pieces of notes that name the commit and what ran */
+    char code[LINEAGE_CODE_NOTE_MAX + WHAT_RAN_MAX]; /* the pieces of notes that name the commit and what ran */
     struct lineage_number held; /* the held-out score, mean over held_runs runs */
     size_t held_runs;
     struct examples examples;      /* of the trial; none: it left none that can be read */
@@ -110,10 +111,10 @@ static bool note_code(struct command_run *run)
     const char *named = run->plan->identity.code;
     if (named && *named)
         return true;
-    char ran[CODE_RAN_MAX];
+    char ran[WHAT_RAN_MAX];
     code_change_note(run->code, run->git);
     if (run->store && !run->trial->plan && !run->trial->rerun_of) { /* nights and reruns say so themselves */
-        code_ran_note(ran, run->git, run->trial, run->store, run->code);
+        what_ran_note(ran, run->git, run->trial, run->store, run->code);
         const size_t n = strlen(run->code);
         snprintf(run->code + n, sizeof run->code - n, "%s%s", n && *ran ? "; " : "", ran);
     }
