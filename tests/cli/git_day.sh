@@ -190,7 +190,7 @@ outside|refs|3|git init -q ../other; GIT_DIR=$PWD/../other/.git GIT_INDEX_FILE=$
 outside|next|003: 000 001 002 003|mv .git ../dot; GIT_DIR=$PWD/../dot GIT_WORK_TREE=$PWD; export GIT_DIR GIT_WORK_TREE
 inside|void|000 002|git bisect start HEAD HEAD~2
 outside|again|0 1.0|git rebase -q -i --autosquash HEAD~2; git worktree add -q ../wt; git worktree move ../wt ../wt2; cd ../wt2
-outside|code|2 1|git clone -q --depth 1 "file://$PWD" ../other; cd ../other; trial ../S
+outside|refs|4|git clone -q --depth 1 "file://$PWD" ../other && cd ../other; trial ../S
 inside|refs|3|mkdir h; printf '#!/bin/sh\nexit 1\n' >h/reference-transaction; chmod +x h/*; git config core.hooksPath "$PWD/h"
 inside|next|005: 000 001 002 003 005|git clone -q --mirror . ../r; git clone -q ../r ../c; (cd ../c; git fetch -q origin 'refs/lineage/*:refs/lineage/*'; "$LINEAGE" init runs --direction lower; trial runs; trial runs; git push -q origin 'refs/lineage/*:refs/lineage/*'); trial runs; git fetch -q ../r 'refs/lineage/*:refs/lineage/*'
 outside|stat|0 settings and 1 file changed, 1 line added, 1 removed, against 000 1|git config core.autocrlf true; echo '* text=auto eol=crlf' >.gitattributes
