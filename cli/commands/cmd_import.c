@@ -125,22 +125,14 @@ static json_t *parameters_of(const struct history_rows *rows)
     return names;
 }
 
-static const char *text_of(const struct lineage_trial *row, const char *name)
-{
-    for (size_t i = 0; i < row->n_params; i++)
-        if (strcmp(row->params[i].name, name) == 0)
-            return row->params[i].text;
-    return NULL;
-}
-
 /* Whether each row has another text of the parameter, as of a name or a time. */
 static bool is_text_of_one_run(const struct history_rows *rows, const char *name)
 {
     json_t *texts = json_object();
-    const char *text;
+    const struct lineage_param *param;
     size_t i = 0;
-    while (i < rows->n && (text = text_of(&rows->trials[i], name)) && !json_object_get(texts, text) &&
-           json_object_set_new(texts, text, json_true()) == 0)
+    while (i < rows->n && (param = lineage_trial_find_param(&rows->trials[i], name)) && param->text &&
+           !json_object_get(texts, param->text) && json_object_set_new(texts, param->text, json_true()) == 0)
         i++;
     json_decref(texts);
     return i == rows->n;
@@ -153,7 +145,7 @@ static void print_texts_of_one_run(const struct history_rows *rows, const json_t
     json_t *names = json_object(), *value;
     const char *name;
     json_object_foreach((json_t *)(uintptr_t)parameters, name, value)
-        if (rows->n >= RUNS_MIN && is_text_of_one_run(rows, name))
+        if (is_text_of_one_run(rows, name))
             json_object_set_new(names, name, json_true());
     print_names(
         "of these, each run has another text, as of a name or a time (in a table, --map COLUMN=name, started or skip says so)",
@@ -228,7 +220,8 @@ static void describe(const json_t *history, const struct history_rows *rows, str
     print_names(text, rows->metrics);
     print_score(history, rows, store);
     print_names("parameters", parameters);
-    print_texts_of_one_run(rows, parameters);
+    if (rows->n >= RUNS_MIN)
+        print_texts_of_one_run(rows, parameters);
     if (cli_json_string(history, "caution"))
         printf("%s\n", cli_json_string(history, "caution"));
     print_left_out(history, rows);

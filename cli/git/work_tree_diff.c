@@ -134,12 +134,12 @@ static const char *const own[] = {
     "lineage_",      "telemetry/",           "snapshots/",  "logs/",        "provenance/", "checkpoints/", "outbox/",
     "remarks.jsonl", "insights.jsonl",       "server.json", "KNOWLEDGE.md", NULL};
 
-const char *work_tree_below(const char *top, const char *store)
+const char *work_tree_below(const char *top, const char *path)
 {
     size_t n = strlen(top);
-    if (strncmp(store, top, n) != 0 || (store[n] && store[n] != '/'))
+    if (strncmp(path, top, n) != 0 || (path[n] && path[n] != '/'))
         return NULL;
-    return store + n + (store[n] == '/');
+    return path + n + (path[n] == '/');
 }
 
 static const char *store_below_top(const struct recording *r)

@@ -18,7 +18,7 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  * written; "tree" is its tree. Before the first commit of a repository, "commit" is an empty one that is made for it. A commit of a repository
  * with submodules has their files in it, and "submodules" is their number. work is the directory in whose repository the trial runs.
  * "outputs" are those of the copied files that look like what programs leave (logs, curves, weights); they are not in "code". Returns
- * NULL if there is no repository or no git.
+ * NULL outside of a repository and without git.
  */
 json_t *work_tree_diff_write(const char *dir, const char *work, const char *store, const char *pool, const char *const *secrets);
 
@@ -26,8 +26,8 @@ json_t *work_tree_diff_write(const char *dir, const char *work, const char *stor
  * to info/exclude, unless git ignores them already. Returns false if that file cannot be written. */
 bool work_tree_exclude_store(const char *dir);
 
-/* The store's path relative to the top of the repository: "" if it is the top, NULL if it is elsewhere. */
-const char *work_tree_below(const char *top, const char *store);
+/* The path relative to the directory top, such as that of a repository: "" if it is top itself, NULL if it is elsewhere. */
+const char *work_tree_below(const char *top, const char *path);
 
 /*
  * Checks out the code that `git` (the object returned above) names into the empty directory `to`: the commit "code" or, if

@@ -345,7 +345,7 @@ static bool set_texts(struct history_rows *rows, struct lineage_trial *trial, co
         free(text);
     text = NULL;
     one_piece(words, name ? name : "", PROSE);
-    /* Without a name the parameters say more, and the block shows them where there is no hypothesis. */
+    /* A run without a name has its parameters in the block, which shows them in place of an empty hypothesis. */
     trial->hypothesis = history_own_text(rows, *words ? words : trial->n_params ? "" : tool);
     return good && trial->hypothesis;
 }

@@ -228,9 +228,9 @@ static void note_plan(json_t *git, const struct command_trial *t)
 {
     char path[PATH_MAX];
     const char *top = cli_json_string(git, "top");
-    const size_t n = top ? strlen(top) : 0;
-    if (n && t->plan && realpath(t->plan, path) && strncmp(path, top, n) == 0 && path[n] == '/')
-        json_object_set_new(git, "plan", cli_json_text(code_is_named(t, path) ? "" : path + n + 1));
+    const char *below = top && *top && t->plan && realpath(t->plan, path) ? work_tree_below(top, path) : NULL;
+    if (below)
+        json_object_set_new(git, "plan", cli_json_text(code_is_named(t, path) ? "" : below));
 }
 
 /* The state of the repository, with the name of the ref that keeps it. */

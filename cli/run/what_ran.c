@@ -11,6 +11,7 @@
 #include <lineage/query.h>
 
 #include "git/repository.h"
+#include "git/work_tree_diff.h"
 
 enum { SCRIPT_BYTES = 1 << 20 }; /* of a script; what is behind it does not count */
 
@@ -25,11 +26,10 @@ static bool is_script(char path[PATH_MAX], const char **name, const char *top, c
     if (!(*word == '/' ? snprintf(at, sizeof at, "%s", word) < PATH_MAX : cli_path_in(at, dir, word)) || !realpath(at, path) ||
         stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
-    const size_t n = strlen(top);
-    const bool inside = n && strncmp(path, top, n) == 0 && path[n] == '/';
+    const char *below = *top ? work_tree_below(top, path) : NULL;
     snprintf(end, sizeof end, " %s ", dot ? dot : "?");
-    *name = inside ? path + n + 1 : strrchr(path, '/') + 1;
-    return strstr(ends, end) || (program && inside && strchr(word, '/') && access(path, X_OK) == 0);
+    *name = below ? below : strrchr(path, '/') + 1;
+    return strstr(ends, end) || (program && below && strchr(word, '/') && access(path, X_OK) == 0);
 }
 
 /* Whether git ignores the file, so that no tree has it: as a script that was written for one run, it says nothing of the program. */
@@ -77,7 +77,7 @@ static bool add_program(XXH3_state_t *state, const struct command_trial *t, cons
 
 /* ---- earlier runs of the setting ---- */
 
-/* A cursor over the rows that have these parameters but for the seeds; NULL: there is no such parameter, or no answer. */
+/* A cursor over the rows that have these parameters, whatever their seeds; NULL without a parameter but seeds, or without an answer. */
 static struct lineage_cursor *rows_of_setting(struct lineage_store *store, const struct lineage_param *params, size_t n)
 {
     struct lineage_param *wanted = calloc(n + 1, sizeof *wanted);
@@ -143,22 +143,22 @@ static bool joins_rows_without(const char *ran, const struct command_trial *t, s
     struct lineage_trial row = {0};
     struct lineage_commit_note here, there;
     struct lineage_error err;
-    bool without = false, same = false, declared;
+    bool without = false, apart = false, declared;
     /* beside a best trial whose code is not known, a row names the commit without a change */
     const bool named = lineage_commit_note_parse(&here, code) && !here.change[0];
     said_of_code(mine, code);
-    for (; cursor && !same && lineage_cursor_next(cursor, &row, &err) == LINEAGE_OK; lineage_trial_release(&row)) {
+    for (; cursor && !apart && lineage_cursor_next(cursor, &row, &err) == LINEAGE_OK; lineage_trial_release(&row)) {
         const char *notes = row.notes ? row.notes : "";
         seed_among(&declared, 0, row.params, row.n_params, lineage_store_seeds(store));
-        same = strstr(notes, ran) != NULL ||
-               (named && lineage_commit_note_parse(&there, notes) && strcmp(there.commit, here.commit) != 0);
+        apart = strstr(notes, ran) != NULL ||
+                (named && lineage_commit_note_parse(&there, notes) && strcmp(there.commit, here.commit) != 0);
         without = without ||
                   (declared && !strstr(notes, LINEAGE_RAN) && !strstr(notes, "program ") &&
                    strcmp(row.specialist ? row.specialist : "", specialist) == 0 &&
                    strcmp(row.hypothesis ? row.hypothesis : "", hypothesis) == 0 && strcmp(said_of_code(its, notes), mine) == 0);
     }
     lineage_cursor_close(cursor);
-    return without && !same;
+    return without && !apart;
 }
 
 /* ---- the piece of the notes ---- */
