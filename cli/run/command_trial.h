@@ -44,38 +44,38 @@ struct command_trial {
     const char *preflight;   /* shell command that must succeed before the training; NULL: none */
     const struct lineage_param *params; /* [n_params] */
     size_t n_params;
-    struct lineage_param *reseeded; /* params, if those that are seeds follow the seed of the run; NULL: all keep their values */
+    struct lineage_param *reseeded; /* params whose seeds follow that of the run; NULL: all keep their values */
     const struct lineage_param *in_force; /* [n_in_force] those of the row: params, and what it inherits; NULL: only params */
     size_t n_in_force;
-    const char *const *environment; /* NAME=VALUE, ended by NULL; NULL: none */
+    const char *const *environment;      /* NAME=VALUE, ended by NULL; NULL: none */
     const char *const *keep_environment; /* names of variables of this process to record, ended by NULL; NULL: none */
-    const char *const *version_of; /* shell commands whose output is recorded, ended by NULL; NULL: none */
-    const char *const *protect; /* files that must not change, ended by NULL; NULL: none */
+    const char *const *version_of;       /* shell commands whose output is recorded, ended by NULL; NULL: none */
+    const char *const *protect;          /* files that must not change, ended by NULL; NULL: none */
     const struct command_artifact *artifacts; /* [n_artifacts] */
     size_t n_artifacts;
     const char *const *metric_regex; /* NAME=REGEX, ended by NULL; NULL: none (metrics/metric_rules.h) */
-    const char *const *metric_take; /* NAME=min, max, last or mean:N, ended by NULL; NULL: none */
-    const char *const *metric_file; /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.h) */
-    const char *examples; /* FILE[#NAME] of scores of single examples, in its work directory or where it works; NULL: none */
+    const char *const *metric_take;  /* NAME=min, max, last or mean:N, ended by NULL; NULL: none */
+    const char *const *metric_file;  /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.h) */
+    const char *examples;  /* FILE[#NAME] of scores of single examples, in its work directory or where it works; NULL: none */
     const char *decide_by; /* "examples": their bar decides whether it is kept (run/examples.h); NULL: that of the store */
-    const char *comparable; /* names of conditions that the best trial must share (run/trial_conditions.h); NULL: none */
+    const char *comparable;  /* names of conditions that the best trial must share (run/trial_conditions.h); NULL: none */
     const char *const *data; /* files and directories that are a condition of the trial, ended by NULL; NULL: none */
-    size_t seeds; /* number of runs, whose mean score counts; 0 is 1 */
-    bool has_seed; /* first_seed was set; it becomes a parameter of the row if there is only one run */
+    size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
+    bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */
 
-    const char *sandbox; /* "require" or "try" (command_sandbox.h); NULL: none */
+    const char *sandbox;              /* "require" or "try" (command_sandbox.h); NULL: none */
     const char *const *sandbox_write; /* directories and files that it may write beside its own, ended by NULL; NULL: none */
 
-    const char *const *sandbox_read; /* places of keys that it may read nevertheless, ended by NULL; NULL: none */
+    const char *const *sandbox_read;  /* places of keys that it may read nevertheless, ended by NULL; NULL: none */
 
-    bool no_refs; /* make no ref of its code in the repository */
+    bool no_refs;        /* make no ref of its code in the repository */
 
     const char *parent_snapshot; /* directory of the parent's snapshot; NULL: none */
-    const char *dir; /* where the commands work; NULL: where this process works */
+    const char *dir;             /* where the commands work; NULL: where this process works */
     const char *plan; /* the file of the night that runs it; NULL: none */
-    const char *rerun_of; /* exp_id of the trial that is run again, for which git is not queried; NULL: none */
-    const char *refused; /* why the trial cannot run, which becomes its row; NULL: it can */
+    const char *rerun_of;        /* exp_id of the trial that is run again, for which git is not queried; NULL: none */
+    const char *refused;         /* why the trial cannot run, which becomes its row; NULL: it can */
     /* Puts files into the work directory (an absolute path). Returns false, with the reason in why, if that is
      * impossible; the trial then has a row (harness_abort). NULL: no files. */
     bool (*fill)(void *context, const char *workdir, char why[TRIAL_TEXT_MAX]);
@@ -161,7 +161,7 @@ void command_artifacts_judge(struct trial_outcome *outcome, const struct command
 
 struct command_environment {
     const char **argv, **environment; /* ended by NULL */
-    char **owned; /* [n_owned] all texts of the two lists */
+    char **owned;                     /* [n_owned] all texts of the two lists */
     size_t n_owned;
 };
 
