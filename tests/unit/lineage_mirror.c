@@ -5,10 +5,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -260,6 +262,24 @@ static int read_while_growing(const char *dir)
     return 0;
 }
 
+/* The first command of a new store makes the mirror although another first command has already taken its share of the place. */
+static void first_commands_together(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    struct heard heard = {0};
+    add_rows(dir, (const struct row[]){{"001", "s", .status = "keep", .metric = "1"}, {.id = NULL}});
+    const int other = open(dir, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(other, LOCK_SH), 0);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
+    assert_string_equal(all_ids(store), "001 ");
+    assert_string_equal(heard.text, "");
+    lineage_store_close(store);
+    assert_int_equal(access(in_dir(dir, "lineage.db"), F_OK), 0);
+    assert_int_equal(close(other), 0);
+    remove_dir(dir);
+}
+
 static void processes_follow_together(void **state)
 {
     (void)state;
@@ -383,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_file_that_grows_by_much),
         cmocka_unit_test(many_specialists_and_parameters),
         cmocka_unit_test(a_header_that_another_process_read),
+        cmocka_unit_test(first_commands_together),
         cmocka_unit_test(processes_follow_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

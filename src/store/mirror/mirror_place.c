@@ -104,6 +104,12 @@ static bool is_recorded(const struct mirror *mirror, enum own *own)
     return *own == OWN_YES;
 }
 
+static bool is_absent(const struct mirror *mirror)
+{
+    struct stat st;
+    return fs_stat(mirror->place.fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0 && errno == ENOENT;
+}
+
 static bool is_foreign(const struct mirror *mirror)
 {
     enum own own;
@@ -135,7 +141,8 @@ void mirror_place_let_go(struct mirror *mirror)
     mirror->hold = -1;
 }
 
-/* Another process of this user may have been first. `in_use`: although others may have the file open. */
+/* Another process of this user may have been first. `in_use`: although others may have the file open. Nobody has an absent file
+ * open, but several first commands of a new store hold the place at once. */
 static enum lineage_status replace_if(bool (*must)(const struct mirror *), bool in_use, struct mirror *mirror,
                                       struct lineage_error *err)
 {
@@ -144,7 +151,7 @@ static enum lineage_status replace_if(bool (*must)(const struct mirror *), bool 
         return store_fail_errno(err, LINEAGE_EDB, "cannot lock the records beside %s", mirror->place.records.data);
     enum lineage_status status = LINEAGE_OK;
     /* Asked again under the lock, because another machine may have been first, too. */
-    if (must(mirror) && !in_use && mirror->hold >= 0 && fs_try_lock(mirror->hold) != 0 && errno == EWOULDBLOCK)
+    if (must(mirror) && !in_use && !is_absent(mirror) && mirror->hold >= 0 && fs_try_lock(mirror->hold) != 0 && errno == EWOULDBLOCK)
         status = store_fail(err, LINEAGE_ELOCKED, "%s/" PLACE_MIRROR " is used by another process", mirror->place.path.data);
     else if (must(mirror))
         status = replace_locked(mirror, err);
