@@ -151,7 +151,8 @@ static enum lineage_status replace_if(bool (*must)(const struct mirror *), bool 
         return store_fail_errno(err, LINEAGE_EDB, "cannot lock the records beside %s", mirror->place.records.data);
     enum lineage_status status = LINEAGE_OK;
     /* Asked again under the lock, because another machine may have been first, too. */
-    if (must(mirror) && !in_use && !is_absent(mirror) && mirror->hold >= 0 && fs_try_lock(mirror->hold) != 0 && errno == EWOULDBLOCK)
+    if (must(mirror) && !in_use && !is_absent(mirror) && mirror->hold >= 0 && fs_try_lock(mirror->hold) != 0 &&
+        errno == EWOULDBLOCK)
         status = store_fail(err, LINEAGE_ELOCKED, "%s/" PLACE_MIRROR " is used by another process", mirror->place.path.data);
     else if (must(mirror))
         status = replace_locked(mirror, err);
