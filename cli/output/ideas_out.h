@@ -94,7 +94,8 @@ json_t *cli_nearest_values(struct lineage_store *store, const char *name, const 
 /* Whether a trial repeats an earlier one, before it is run or recorded: `--check-tried`, and the gate of
  * planners (plan/planning.h).
  *
- * A trial with parameters repeats the trials whose parameters are all equal. By its words, a trial repeats the trials
+ * A trial with parameters repeats the trials whose parameters are all equal; one that only the earlier trial names is compared
+ * with that of the best trial. By its words, a trial repeats the trials
  * whose hypotheses already state all of its changes (lineage/ideas.h); if both trials have parameters, the parameters
  * decide alone. A hypothesis that claims a novelty which the log contradicts is an objection too. A trial that ended in
  * harness_abort says nothing about its setting and is never repeated. */

@@ -43,6 +43,18 @@ must_run run --check-tried --again 'with a fix' -q --hypothesis 'Raise dropout_r
 case $(tail -n 1 results.tsv | cut -f17) in *'again: with a fix'*) ;; *) fail "no reason in the row" ;; esac
 must_run append --status discard --core-metric 3 --hypothesis 'Raise dropout_rate from 0.1 to 0.3'
 must_equal 10 "$(rows)"
+
+# A trial that changes the code and states no parameter repeats none of those whose parameters it inherits.
+must_run append --status keep --core-metric 0.5 --parent 000 --param width=64 --hypothesis 'Raise width 32 → 64'
+best=$(tail -n 1 results.tsv | cut -f1)
+must_run append --status discard --core-metric 3 --parent "$best" --param width=64 --param depth=4 --param momentum=0.9
+must_run run --check-tried --parent best -q --hypothesis 'GELU instead of ReLU' -- sh -c 'echo METRIC score=5'
+refused 'tried already: 012 discard' run --check-tried --parent best -q --hypothesis 'GELU instead of ReLU' -- sh -c 'echo METRIC score=5'
+# Nor does a setting repeat a trial that set something else, too, which the best trial has not.
+must_run run --check-tried -q -p momentum=0.9 -- sh -c 'echo METRIC score=5'
+refused 'tried already: 013 discard 5.0 with the same parameters' run --check-tried -q -p momentum=0.9 -- sh -c 'echo METRIC score=5'
+must_equal 14 "$(rows)"
+
 printf '{"status":"crash"}\n{"status":"crash"}\n' >two.json
 run append --json two.json --check-tried
 must_exit 2
