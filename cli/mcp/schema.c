@@ -5,6 +5,7 @@
  */
 #include "mcp/schema.h"
 
+#include <lineage/notes.h>
 #include <lineage/text.h>
 
 static json_t *choices_json(const char *const *choices)
@@ -192,17 +193,33 @@ static bool check_value(struct mcp_call *call, const struct mcp_argument *argume
     return false;
 }
 
-/* Adds the parameters as a row has them: optimizer.lr for a member of an object, and texts for lists, true, false and null. */
-static bool add_spelled(json_t *params, const char *inside, const json_t *object)
+/* The number that a text is as a whole; NULL: it is none. */
+static json_t *number_of(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    double number;
+    if (!text || strlen(text) != json_string_length(value) || !lineage_number_parse(&number, text, strlen(text)) ||
+        !isfinite(number))
+        return NULL;
+    return floor(number) == number && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
+}
+
+/* Adds the parameters as a row has them: optimizer.lr for a member of an object, texts for lists, true, false and null, and the number
+ * for a text that is one, as on the command line: lr "0.2" beside lr 0.2 would look the same and be another setting. In ranges,
+ * numbers may be texts, and an object is nothing. */
+static bool add_spelled(json_t *params, const char *inside, const json_t *object, bool ranges)
 {
     char path[LINEAGE_NAME_MAX];
     const char *name;
-    json_t *value;
+    json_t *value, *number;
     bool good = true;
     json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         good = good && snprintf(path, sizeof path, "%s%s%s", inside, *inside ? "." : "", name) < (int)sizeof path;
         if (good && json_is_object(value))
-            good = add_spelled(params, path, value);
+            good = !ranges && add_spelled(params, path, value, false);
+        else if (good && !ranges && json_is_string(value) && !lineage_param_is_text(json_string_value(value)) &&
+                 (number = number_of(value)))
+            good = json_object_set_new(params, path, number) == 0;
         else if (good && ((json_is_number(value) && !cli_json_is_wide(value)) || json_is_string(value)))
             good = json_object_set(params, path, value) == 0;
         else if (good)
@@ -211,13 +228,27 @@ static bool add_spelled(json_t *params, const char *inside, const json_t *object
     return good;
 }
 
-static json_t *spelled_params(const json_t *value)
+static json_t *spelled_params(const json_t *value, bool ranges)
 {
     json_t *params = json_object();
-    if (add_spelled(params, "", value))
+    if (add_spelled(params, "", value, ranges))
         return params;
     json_decref(params);
     return NULL; /* a name that is too long is refused as given */
+}
+
+static json_t *text_of_id(const json_t *value)
+{
+    return json_sprintf("%03" JSON_INTEGER_FORMAT, json_integer_value(value)); /* ids have three digits at least */
+}
+
+static json_t *texts_of(const json_t *value)
+{
+    json_t *texts = json_array(), *item;
+    size_t i;
+    json_array_foreach(value, i, item)
+        json_array_append_new(texts, json_is_integer(item) ? text_of_id(item) : json_incref(item));
+    return texts;
 }
 
 /* "exp_id, score" as two names. */
@@ -236,18 +267,15 @@ static json_t *names_of(const char *text)
 static json_t *as_meant(const struct mcp_argument *argument, const json_t *value)
 {
     const char *text = json_string_value(value);
-    double number;
-    const bool numeric = argument->type == MCP_COUNT || argument->type == MCP_NUMBER;
-    if (numeric && text && strlen(text) == json_string_length(value) && lineage_number_parse(&number, text, strlen(text)) &&
-        isfinite(number))
-        return floor(number) == number && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
+    if (argument->type == MCP_COUNT || argument->type == MCP_NUMBER)
+        return number_of(value);
     if ((argument->type == MCP_PARAMS || argument->type == MCP_RANGES) && json_is_object(value))
-        return spelled_params(value);
+        return spelled_params(value, argument->type == MCP_RANGES);
     if (argument->type == MCP_TEXTS && text)
         return strcmp(argument->name, "fields") == 0 ? names_of(text) : json_pack("[O]", value);
-    if (argument->type == MCP_TEXT && json_is_integer(value))
-        return json_sprintf("%03" JSON_INTEGER_FORMAT, json_integer_value(value)); /* ids have three digits at least */
-    return NULL;
+    if (argument->type == MCP_TEXTS && json_is_array(value))
+        return texts_of(value);
+    return argument->type == MCP_TEXT && json_is_integer(value) ? text_of_id(value) : NULL;
 }
 
 /* null counts as absent, because clients with a form send it for every empty field. */

@@ -169,7 +169,8 @@ static bool tried_more(const struct lineage_trial *trial, const struct lineage_p
         if (other || !lineage_param_is_inherited(p->name, seeds))
             continue;
         other = lineage_trial_find_param(best, p->name);
-        if (!other || (p->text && other->text ? strcmp(p->text, other->text) != 0 : p->text || other->text || p->value != other->value))
+        if (!other ||
+            (p->text && other->text ? strcmp(p->text, other->text) != 0 : p->text || other->text || p->value != other->value))
             return true;
     }
     return false;

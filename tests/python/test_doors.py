@@ -296,6 +296,31 @@ def test_a_parent_is_named_without_its_zeros_at_each_door(tmp_path):
                 store.append(status="auto", score=1.0, parent="7")
 
 
+def test_what_models_write_for_numbers_and_ids(tmp_path):
+    """A text that is a number is that number, as on the command line; a wide integer and a version stay texts."""
+    path = str(tmp_path / "s")
+    Store(path, create=True, direction="lower").close()
+    with Store(path) as store:
+        store.append(status="auto", score=1.0, params={"lr": 0.2})
+        mcp = Mcp(path)
+        params = {"lr": "0.2", "opt": {"eps": "1e-8"}, "sha": "12345678901234567890", "version": "1.10.2", "amp": True}
+        mcp.ask("append", status="auto", core_metric="1.5", specialist="s", hypothesis="x", params=params, metrics={"gap": "2.5"})
+        tried = mcp.ask("tried", params={"lr": "0.2"})
+        leased = [mcp.ask("lease", agent=agent, params={"lr": value}) for agent, value in (("a", "0.35"), ("b", 0.35))]
+        shown = mcp.ask("insight", text="it holds", evidence=[0, "001"])
+        refused = [mcp.ask("suggest", ranges={"lr": {"low": 0.01, "high": 1}}), mcp.ask("query", where={"lr": {"min": 0.1}})]
+        answers = mcp.answers()
+        row = store["001"]
+        assert row["params"] == {"lr": 0.2, "opt.eps": 1e-8, "sha": "12345678901234567890", "version": "1.10.2", "amp": "true"}
+        assert row["metrics"] == {"gap": 2.5}
+        assert sorted(ids_of(answers[tried])) == ["000", "001"]
+        assert [answers[one]["leased"] for one in leased] == [True, False]
+        assert answers[shown]["insight"] == 1
+        for one in refused:
+            assert 'lr must be a number, a range "LOW:HIGH" or text' in answers[one][0]["text"]
+        assert [row["exp_id"] for row in store.tried(lr=0.2)] == ["000", "001"]
+
+
 def void_by(door, path, exp_id):
     if door == "python":
         with Store(path) as store:
