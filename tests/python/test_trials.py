@@ -1,5 +1,9 @@
 """A trial's row is written whatever happens: kills, faults at the end, forks; and what is refused at the beginning."""
 
+import argparse
+import asyncio
+import dataclasses
+import decimal
 import json
 import multiprocessing
 import os
@@ -7,9 +11,11 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lineage import NotFound, Store, StoreError
@@ -511,3 +517,112 @@ def test_seeds_of_two_scripts_are_two_settings(tmp_path):
     with Store(tmp_path / "s") as store:
         assert sorted((setting["n"], setting["mean"]) for setting in store.settings()) == [(2, 5.015), (2, 9.015)]
         assert all("; ran " in row["notes"] for row in store)
+
+
+def close_early(store):
+    def rows():
+        with store.trial() as trial:
+            trial.score(1.0)
+            yield
+
+    generator = rows()
+    next(generator)
+    generator.close()
+
+
+async def cancelled(store):
+    async def train():
+        with store.trial() as trial:
+            trial.score(1.0)
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(train())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_what_ends_a_block_from_outside_says_nothing_of_the_setting(store):
+    close_early(store)
+    asyncio.run(cancelled(store))
+    rows = list(store)[1:]
+    assert [(row["status"], row["notes"], row["score"]) for row in rows] == [("harness_abort", "cause interrupt; interrupted", None)] * 2
+
+
+def test_a_pruned_trial_of_optuna_is_as_its_import_says(store):
+    pruned = type("TrialPruned", (Exception,), {})
+    with pytest.raises(pruned), store.trial(params={"lr": 1}) as trial:
+        trial.log(3, loss=0.5)
+        raise pruned
+    row = store["001"]
+    assert (row["status"], row["score"], row["notes"]) == ("discard", None, "lr=1; metrics loss=0.5; pruned at step 3")
+
+
+def append_in_worker(store, number):
+    return store.append(status="discard", score=float(number))["exp_id"]
+
+
+def test_a_store_travels_to_workers_and_survives_a_change_of_directory(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    relative = Store("s")
+    monkeypatch.chdir("/")
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        ids = pool.starmap(append_in_worker, [(relative, 1), (relative, 2)])
+    assert sorted(ids) == ["001", "002"] and relative.best_id() == store.best_id()
+    found = []
+    thread = threading.Thread(target=lambda: found.append(len(relative)))
+    thread.start()
+    thread.join()
+    assert found == [3]
+
+
+@dataclasses.dataclass
+class Model:
+    layers: int = 4
+    sizes: tuple = (1, 2)
+
+
+def test_objects_as_parameters_are_the_same_setting_in_each_process(store):
+    given = argparse.Namespace(model=Model(), run=append_in_worker, eps=decimal.Decimal("0.10"), dtype=np.float32, said="at 0x1f")
+    params = store.append(status="discard", score=1.0, params=given)["params"]
+    assert params == {
+        "model.layers": 4, "model.sizes": "[1,2]", "run": "<function append_in_worker>", "eps": 0.1, "dtype": "<class 'numpy.float32'>",
+        "said": "at 0x1f",
+    }  # fmt: skip
+    with pytest.raises(TypeError, match="^params is 'lr=1', not a mapping, a dataclass or the arguments of argparse"):
+        store.append(status="discard", score=1.0, params="lr=1")
+    for name, value in (("eps", given.eps), ("dtype", np.float32), ("run", append_in_worker), ("model.layers", np.int64(4))):
+        assert [row["exp_id"] for row in store.tried({name: value})] == ["001"], name
+        assert [row["exp_id"] for row in store.query(where={name: value})] == ["001"], name
+    with pytest.raises(StoreError, match="parameter 'eps' holds numbers; '0.1' is a text; give one number or a range"):
+        store.query(eps=[0.1, 0.2])
+    with pytest.raises(ValueError, match="^eps: an empty list names no value"):
+        store.query(eps=[])
+    for score in ((1.0, 2.0), np.array([1.0, 2.0]), "x"):
+        with pytest.raises((TypeError, ValueError), match="core_metric|could not convert"):
+            store.append(status="discard", score=score)
+    assert store.append(status="discard", score=np.array([2.5]))["score"] == 2.5
+
+
+def test_a_recorded_function_returns_its_score_by_name_and_after_it_ran(tmp_path):
+    with Store(tmp_path / "s", create=True, direction="lower", score_name="val_loss") as store:
+        store.record(lambda lr=0.5: {"val_loss": lr, "acc": 0.25})()
+        assert (store["000"]["score"], store["000"]["metrics"]) == (0.5, {"acc": 0.25})
+
+        async def train(lr=0.1):
+            return lr
+
+        def rows(lr=0.1):
+            yield lr
+
+        for function in (train, rows):
+            with pytest.raises(TypeError, match="returns before it has run; use `with store.trial"):
+                store.record(function)
+
+
+def test_choices_come_back_as_they_were_given(store, monkeypatch):
+    monkeypatch.setenv("PATH", os.path.dirname(LINEAGE) + os.pathsep + os.environ["PATH"])
+    choices = {"amp": [False], "none": [None], "n": [2], "name": ["q,v"], "text": ["1"], "size": [(1, 2)]}
+    given = store.suggest(choices)
+    assert given == {name: value[0] for name, value in choices.items()} and given["amp"] is False
+    assert store.tell(given, 1.0)["params"] == {"amp": "false", "none": "none", "n": 2, "name": "q,v", "text": "1", "size": "[1,2]"}

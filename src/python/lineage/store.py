@@ -19,9 +19,12 @@ because a handle holds the lock that keeps ids unique. Handles are closed with t
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import ctypes
+import dataclasses
+import decimal
 import errno
 import functools
 import hashlib
@@ -40,6 +43,7 @@ import sys
 import sysconfig
 import threading
 import time
+import types
 import warnings
 import weakref
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
@@ -393,8 +397,8 @@ def _text(value: Optional[bytes]) -> str:
     return value.decode("utf-8", "replace") if value else ""
 
 
-def _number(value: Optional[float]) -> _Number:
-    return _Number(value is not None, float(value) if value is not None else 0.0)  # also NumPy's and PyTorch's scalars
+def _number(name: str, value: Optional[float]) -> _Number:
+    return _Number(value is not None, float(_plain(name, value)) if value is not None else 0.0)
 
 
 # ---- trials in and out ----
@@ -465,14 +469,25 @@ def _at_least(name: str, value: int, least: int) -> int:
 _TEXT_MAX = 128  # bytes of a parameter's text (LINEAGE_PARAM_TEXT_MAX)
 
 
+def _members(value: Any) -> "Optional[Mapping[Any, Any]]":
+    """The parameters in a mapping, a dataclass or argparse's arguments; None for a value."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return vars(value) if isinstance(value, (argparse.Namespace, types.SimpleNamespace)) else value if isinstance(value, Mapping) else None
+
+
 def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str]":
     """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and all but numbers
     become texts: true, false, none, and a list or another object in its JSON or as str() prints it."""
     flat: "dict[str, float | str]" = {}
-    for key, value in params.items():
+    members = _members(params)
+    if members is None:
+        raise TypeError(f"params is {params!r:.80}, not a mapping, a dataclass or the arguments of argparse")
+    for key, value in members.items():
         name = f"{inside}{key}"
-        if isinstance(value, Mapping):
-            flat.update(_flat(value, f"{name}."))
+        inner = _members(value)
+        if inner is not None:
+            flat.update(_flat(inner, f"{name}."))
         else:
             flat[name] = _setting(value)
     return flat
@@ -491,17 +506,25 @@ def _setting(value: Any) -> "float | str":
     if not isinstance(value, str) and not (isinstance(value, int) and _is_text(f"{value}")):
         with contextlib.suppress(TypeError):
             return _plain("value", value)
-        tolist = getattr(value, "tolist", None)
+        tolist = None if isinstance(value, type) else getattr(value, "tolist", None)
         value = tolist() if tolist else value
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=str)
     text = json.dumps(value, default=str, separators=(",", ":")) if isinstance(value, (list, tuple)) else str(value)
+    if not isinstance(value, str):
+        text = re.sub(" at 0x[0-9a-f]+", "", text)  # of an object, which is elsewhere in each process
     text = "".join("," if c == ";" else c if c.isprintable() else " " for c in text) or "empty"
     raw = text.encode("utf-8", "replace")
     if len(raw) > _TEXT_MAX:  # the end tells long texts apart that begin alike
         digest = hashlib.sha256(raw).hexdigest()[:8]
         text = f"{raw[: _TEXT_MAX - 12].decode('utf-8', 'ignore')}…{digest}"
     return text
+
+
+def _choice(value: Any) -> str:
+    """A value to choose from, as the command reads it."""
+    plain = _setting(value)
+    return "'" + plain.replace("'", "''") + "'" if isinstance(plain, str) else repr(plain)
 
 
 def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
@@ -520,7 +543,7 @@ def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
 def _plain(name: str, value: Any) -> "float | str":
     """A number or text of Python from one of Python, NumPy or PyTorch. TypeError for anything else, such as a list or an
     array with several elements."""
-    if isinstance(value, (str, numbers.Real)):
+    if isinstance(value, (str, numbers.Real, decimal.Decimal)):
         return str(value) if isinstance(value, str) else float(value)
     try:
         return _plain(name, value.item())
@@ -559,7 +582,7 @@ def _append_options(auto: bool, sync: bool) -> _AppendOptions:
 def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
     out = _Trial(**{name: _bytes(given[name]) for name in (*_TEXTS, *_LAST_TEXTS) if given.get(name) is not None})
     for name in (*_NUMBERS, *_SCALES):
-        setattr(out, name, _number(given.get(name)))
+        setattr(out, name, _number(name, given.get(name)))
     out.status = _label(given.get("status", "baseline"))
     params = _flat(given.get("params") or {})
     out.params, out.n_params = _params(params, alive), len(params)
@@ -705,6 +728,8 @@ class Store:
         """``score_name``: what the score is, such as ``val_loss``, as `lineage run -m` says it. The block, tables and the report show
         that name; a store that has another one refuses it. ``metric_label`` is for blackboard files only."""
         self.path = os.fspath(path)
+        if "://" not in self.path:
+            self.path = os.path.abspath(self.path)  # Hydra and others change the directory in the middle
         if create:
             directions = {None: 0, "lower": 1, "higher": 2}
             if direction not in directions:
@@ -966,6 +991,10 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({self.path!r})"
 
+    def __reduce__(self) -> Any:
+        """A worker of multiprocessing or joblib opens the store itself."""
+        return Store, (self.path,)
+
     def _repr_html_(self) -> str:
         """For notebooks: the number of trials, the best one, and the history and tree of `lineage report` as pictures, if the
         command `lineage` is on the path."""
@@ -1191,13 +1220,17 @@ class Store:
         ``"1e-5:1e-2:log"``, or the values to choose from. :meth:`tell` records how it went. NotFound if all settings were tried."""
         call = ["suggest", "--propose", method, "--seed", str(seed)]
         for name, given in ranges.items():
-            values = given if isinstance(given, str) else ",".join(f"{_setting(value)}" for value in given)
+            values = given if isinstance(given, str) else ",".join(map(_choice, given))
             call += ["--range", f"{name}={values}"]
         answer = json.loads(_command(self.path, call))
         if not answer["suggestions"]:
             raise _not_found("every setting of the ranges was tried")
         integers = {name for name, given in ranges.items() if isinstance(given, str) and "integer" in given}
-        return {name: int(value) if name in integers else value for name, value in answer["suggestions"][0].items()}
+        choices = {name: {_setting(value): value for value in given} for name, given in ranges.items() if not isinstance(given, str)}
+        return {
+            name: int(value) if name in integers else choices.get(name, {}).get(value, value)
+            for name, value in answer["suggestions"][0].items()
+        }
 
     def tell(self, params: Mapping[str, Param], score: Optional[float], **columns: Any) -> "dict[str, Any]":
         """Append a trial with this setting and score; None or a score that is not finite is a crash."""
@@ -1207,7 +1240,7 @@ class Store:
 
     def record(self, function: "Optional[Callable[..., Any]]" = None, /, **plan: Any) -> Any:
         """A decorator: each call of the function is a trial with the arguments of the call, defaults included, as parameters. What
-        it returns is the score, or a mapping with ``score`` and metrics::
+        it returns is the score, or a mapping with ``score`` (or the name of the store's score) and metrics::
 
             @store.record(hypothesis="a longer warm-up")
             def train(lr=1e-3, layers=4): ...
@@ -1215,6 +1248,8 @@ class Store:
         if function is None:
             return functools.partial(self.record, **plan)
         run, signature = function, inspect.signature(function)
+        if inspect.iscoroutinefunction(run) or inspect.isgeneratorfunction(run) or inspect.isasyncgenfunction(run):
+            raise TypeError(f"{run.__qualname__} returns before it has run; use `with store.trial(..)` in it instead of @store.record")
 
         @functools.wraps(run)
         def recorded(*args: Any, **kwargs: Any) -> Any:
@@ -1224,8 +1259,10 @@ class Store:
             with self.trial(**begin) as trial:
                 result = run(*args, **kwargs)
                 numbers_by_name = dict(result) if isinstance(result, Mapping) else {"score": result}
-                if numbers_by_name.get("score") is not None:
-                    trial.score(numbers_by_name.pop("score"), **numbers_by_name)
+                named = self.score_name or "score"
+                name = named if named in numbers_by_name else "score"
+                if numbers_by_name.get(name) is not None:
+                    trial.score(numbers_by_name.pop(name), **numbers_by_name)
             return result
 
         return recorded
@@ -1353,14 +1390,16 @@ def _knob(ideas: ctypes.c_void_p, knob: _Knob) -> "dict[str, Any]":
 
 def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
     out = _Condition(name=name.encode())
-    if value is None or isinstance(value, bool):
-        value = str(value).lower()
-    if isinstance(value, (int, float)):
-        value = f"{value}" if isinstance(value, int) and _is_text(f"{value}") else (value, value)
+    if not isinstance(value, (str, tuple, list, set, frozenset)):
+        value = _setting(value)
+    if isinstance(value, float):
+        value = (value, value)
     if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
-        out.range = _Range(_number(value[0]), _number(value[1]))
+        out.range = _Range(_number(name, value[0]), _number(name, value[1]))
         return out
     texts = [value] if isinstance(value, str) else list(value)
+    if not texts:
+        raise ValueError(f"{name}: an empty list names no value")
     one, error = texts[0] if len(texts) == 1 else "", _Error()
     if one and not _is_text(one) and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(one), ctypes.byref(error)) == 0:
         return out
@@ -1621,7 +1660,7 @@ class Trial:
 
     def score(self, value: float, **final: float) -> None:
         """Set the score of the trial. Further final numbers, by name, become metrics of the row."""
-        self._score = float(value)
+        self._score = float(_plain("score", value))
         self._final = {name: float(number) for name, number in final.items() if math.isfinite(float(number))}
 
     def __exit__(self, kind: Any, error: Any, _: Any) -> None:
@@ -1660,11 +1699,13 @@ class Trial:
 
     def _reason(self, error: Optional[BaseException]) -> "Optional[tuple[str, str]]":
         """Label and note of a trial without a valid score; None if it has one."""
-        if isinstance(error, KeyboardInterrupt):
+        name = type(error).__name__
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit)) or name == "CancelledError":  # of asyncio
             return "harness_abort", "cause interrupt; interrupted"
+        if name == "TrialPruned":  # of Optuna, whose import says the same
+            return "discard", f"pruned at step {self._steps[-1]['step']}" if self._steps else "pruned"
         if error is not None and not (isinstance(error, SystemExit) and not error.code):
             said = _said(error)
-            name = type(error).__name__
             return "crash", f"cause {_cause_of(error)}; {name}: {said}" if said else f"cause {_cause_of(error)}; {name}"
         if self._score is None:
             logged = sorted({name for entry in self._steps for name in entry if name != "step"})
