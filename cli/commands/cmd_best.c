@@ -117,7 +117,7 @@ static int print_best(struct cli_session *session, const struct lineage_trial *b
     const size_t held_back = *text ? lineage_evidence_held_back(evidence) : evidence->n;
     if (held_back < evidence->n)
         cli_show_line(stdout, &session->screen, "held back", cli_held_back_text(text, evidence, held_back), CLI_PLAIN);
-    if (!cli_seeds_change_nothing(evidence)) /* the claim names another run as the remedy */
+    if (!lineage_evidence_same_scores(evidence)) /* the claim names another run as the remedy */
         cli_show_claim(&session->screen, session->store, best);
     show_front(session, front);
     return CLI_OK;

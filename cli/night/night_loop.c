@@ -245,8 +245,8 @@ static void print_best(const struct night *night)
     if (lineage_best_of(night->list.store, &best, &evidence, &err) == LINEAGE_OK && best.core_metric.present) {
         lineage_number_format(score, best.core_metric.value);
         fprintf(stderr, "; the best of the store is %s, %s", best.exp_id, score);
-        if (cli_seeds_change_nothing(&evidence))
-            fputs("; " CLI_SAME_SCORES, stderr);
+        if (lineage_evidence_same_scores(&evidence))
+            fputs("; " LINEAGE_SAME_SCORES, stderr);
     }
     lineage_evidence_release(&evidence);
     lineage_trial_release(&best);

@@ -162,14 +162,6 @@ static char **name_settings(const struct lineage_evidence *evidence, struct line
     return names;
 }
 
-bool cli_seeds_change_nothing(const struct lineage_evidence *evidence)
-{
-    bool same = evidence->noise.freedom > 0 && evidence->noise.runs && !(evidence->noise.std > 0);
-    for (size_t i = 0; i < evidence->n; i++)
-        same = same && !evidence->trials[i].left_out;
-    return same;
-}
-
 const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i)
 {
     const struct lineage_evidence_trial *trial = &evidence->trials[i];
@@ -211,7 +203,7 @@ const char *cli_answer_text(char out[CLI_ANSWER_TEXT_MAX], const struct lineage_
              lineage_mean_text(mean, answer->runs.mean, half), margin, answer->runs.n, answer->runs.n == 1 ? "" : "s", left_out,
              next, fmin(evidence->over_second, 0.99), all,
              answer->kept_id ? "" : "; not proven to be better than the kept trials",
-             cli_seeds_change_nothing(evidence) ? "; " CLI_SAME_SCORES : "");
+             lineage_evidence_same_scores(evidence) ? "; " LINEAGE_SAME_SCORES : "");
     return out;
 }
 

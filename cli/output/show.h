@@ -46,14 +46,8 @@ enum { CLI_EVIDENCE_TEXT_MAX = 256, CLI_ANSWER_TEXT_MAX = 768 };
 /* Writes the same about trial i as a sentence; "" if it has nothing to be compared with. Returns out. */
 const char *cli_evidence_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i);
 
-#define CLI_SAME_SCORES                                                                                                          \
-    "all runs of a setting have the same score, which says nothing of the noise unless the command uses {seed} or LINEAGE_SEED"
-
 /* Writes that the trial is not named because more of its runs diverged than did not, and what finds out. Returns out. */
 const char *cli_held_back_text(char out[CLI_EVIDENCE_TEXT_MAX], const struct lineage_evidence *evidence, size_t i);
-
-/* Whether settings ran more than once and each run brought the score of the first. */
-bool cli_seeds_change_nothing(const struct lineage_evidence *evidence);
 
 /* Writes how sure the answer of the store is: "0.412 ± 0.011 (5 runs), better than the next, lr=0.2, with probability 0.93, and than
  * all others with 0.90"; "" if no trial ran more than once. Returns out. */

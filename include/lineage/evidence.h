@@ -232,6 +232,11 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_evidence_load_for(stru
                                                                             struct lineage_error *err);
 LINEAGE_API void lineage_evidence_release(struct lineage_evidence *evidence);
 
+/* Whether settings ran more than once and each run brought the score of the first, and the words for it. */
+LINEAGE_API bool lineage_evidence_same_scores(const struct lineage_evidence *evidence);
+#define LINEAGE_SAME_SCORES                                                                                                      \
+    "all runs of a setting have the same score, which says nothing of the noise unless the command uses {seed} or LINEAGE_SEED"
+
 /*
  * The i-th of the settings without a score, in the order of the log; NULL if there are not as many. The rows of such a setting say the
  * same but for a seed, or run each other again. Of a store with more than 1000 rows, lineage_evidence_load_for knows only some.

@@ -262,6 +262,7 @@ struct lineage_report {
     size_t n_settings;
     double sure; /* probability that the first setting is the best; NAN without settings */
     bool proven; /* it is kept */
+    bool same_scores; /* lineage_evidence_same_scores */
     const struct lineage_report_setting
         *held_back; /* it would be the first, had not more of its runs diverged than did not; NULL: none */
 

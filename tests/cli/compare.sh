@@ -134,5 +134,5 @@ run run -C ignores --direction lower -q -m loss --baseline --seeds 3 -- echo los
 must_exit 0
 must_have err 'all seeds have the same score'
 must_run render -C ignores
-must_have out 'noise unknown: `lineage run --baseline --seeds 3`'
+must_have out 'noise unknown: all runs of a setting have the same score'
 finish

@@ -843,6 +843,14 @@ static enum lineage_status load_best(struct lineage_store *store, bool kept, str
     return lineage_find(store, kept ? evidence->trials[i].kept_id : lineage_evidence_row(evidence, i), trial, err);
 }
 
+bool lineage_evidence_same_scores(const struct lineage_evidence *evidence)
+{
+    bool same = evidence->noise.freedom > 0 && evidence->noise.runs && !(evidence->noise.std > 0);
+    for (size_t i = 0; i < evidence->n; i++)
+        same = same && !evidence->trials[i].left_out;
+    return same;
+}
+
 enum lineage_status lineage_best_of(struct lineage_store *store, struct lineage_trial *trial, struct lineage_evidence *evidence,
                                     struct lineage_error *err)
 {

@@ -98,7 +98,8 @@ static void add_threshold(struct buf *out, const struct lineage_report *report)
         buf_printf(out, "; %u seed%s a score; %u trials a night).\n", report->noise_seeds, report->noise_seeds == 1 ? "" : "s",
                    report->night_trials);
     } else {
-        add_shape(out, "%Tnoise unknown: `lineage run --baseline --seeds 3`).\n", report->min_delta > 0 ? " (min_delta; " : " (");
+        add_shape(out, "%Tnoise unknown: %T).\n", report->min_delta > 0 ? " (min_delta; " : " (",
+                  report->same_scores ? LINEAGE_SAME_SCORES : "`lineage run --baseline --seeds 3 -- COMMAND` measures it");
     }
 }
 

@@ -94,11 +94,11 @@ static void add_settings(struct block *block, const struct native *n)
     char mean[LINEAGE_NUMBER_MAX];
     if (!report->n_settings)
         return;
-    buf_puts(out, "- **settings** (mean ± half of its 95 % interval, runs): ");
+    buf_printf(out, "- **settings** (mean%s, runs): ", report->same_scores ? "" : " ± half of its 95 % interval");
     for (size_t i = 0; i < report->n_settings; i++) {
         const struct lineage_report_setting *s = &report->settings[i];
         add_shape(out, "%T%I %T", i ? ", " : "", s->exp_id, lineage_mean_text(mean, s->mean, s->margin));
-        if (isfinite(s->margin))
+        if (isfinite(s->margin) && !report->same_scores)
             buf_printf(out, " ± %.2g", s->margin);
         buf_printf(out, " (%zu)", s->runs);
     }

@@ -102,6 +102,7 @@ static enum lineage_status take_ranking(struct report_load *load, const struct l
     struct lineage_report_setting *list;
     size_t *order;
     report->sure = evidence->sure;
+    report->same_scores = lineage_evidence_same_scores(evidence);
     if (isnan(evidence->sure))
         return LINEAGE_OK;
     TRY(arena_items(&load->arena, evidence->n, sizeof *order, &order, err));
@@ -148,6 +149,8 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
     load->report.best = best;
     char claim[LINEAGE_CLAIM_TEXT_MAX];
     (void)lineage_claim_text(claim, load->store, best);
+    if (load->report.same_scores) /* a further run of the same command would bring the same score */
+        claim[strcspn(claim, ";")] = '\0';
     if (!(load->report.claim = arena_text(&load->arena, claim, strlen(claim))))
         return store_no_memory(err);
     return load_chain(load, seq, MIRROR_CHAIN_KEPT, first, load->options->chain - first, err);
