@@ -38,6 +38,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -404,6 +405,13 @@ def _number(name: str, value: Optional[float]) -> _Number:
 # ---- trials in and out ----
 
 
+# Reading each number by ctypes takes as long as all that is left of _dict.
+_TRIAL = struct.Struct("@8Pi4x" + "?d" * len(_NUMBERS) + "3P" + "?d" * len(_SCALES) + "PQ" * 4 + "?d2QP")
+_CELLS = {name: 9 + 2 * i for i, name in enumerate(_NUMBERS)}
+_CELLS.update((name, 12 + 2 * len(_NUMBERS) + 2 * i) for i, name in enumerate(_SCALES))
+_CELLS["score"] = 12 + 2 * len(_NUMBERS) + 2 * len(_SCALES) + 8
+
+
 def _named(items: Any, n: int) -> "dict[str, Any]":
     """Parameters or metrics by name."""
     return {_text(one.name): one.value if one.text is None else _text(one.text) for one in items[:n]}
@@ -413,9 +421,9 @@ def _dict(trial: _Trial) -> "dict[str, Any]":
     """One trial in the form of _rows.dicts, which reads many. A test compares both."""
     out: "dict[str, Any]" = {name: _text(getattr(trial, name)) for name in _TEXTS}
     out["status"] = LABELS[trial.status]
-    for name in (*_NUMBERS, *_SCALES, "score"):
-        number = getattr(trial, name)
-        out[name] = number.value if number.present else None
+    cells = _TRIAL.unpack_from(trial)
+    for name, at in _CELLS.items():
+        out[name] = cells[at + 1] if cells[at] else None
     out.update((name, _text(getattr(trial, name))) for name in _LAST_TEXTS)
     params = _named(trial.params, trial.n_params)
     out["params"] = {name: value if isinstance(value, str) else _rows.setting(value) for name, value in params.items()}
@@ -469,6 +477,9 @@ def _at_least(name: str, value: int, least: int) -> int:
 _TEXT_MAX = 128  # bytes of a parameter's text (LINEAGE_PARAM_TEXT_MAX)
 
 
+_WIDE = 1 << 53  # an integer from here on is a text (lineage_param_is_text)
+
+
 def _members(value: Any) -> "Optional[Mapping[Any, Any]]":
     """The parameters in a mapping, a dataclass or argparse's arguments; None for a value."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -480,12 +491,15 @@ def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str
     """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and all but numbers
     become texts: true, false, none, and a list or another object in its JSON or as str() prints it."""
     flat: "dict[str, float | str]" = {}
-    members = _members(params)
+    members = params if type(params) is dict else _members(params)
     if members is None:
         raise TypeError(f"params is {params!r:.80}, not a mapping, a dataclass or the arguments of argparse")
     for key, value in members.items():
         name = f"{inside}{key}"
-        inner = _members(value)
+        if type(value) is float or (type(value) is int and -_WIDE < value < _WIDE):  # as nearly all are
+            flat[name] = float(value)
+            continue
+        inner = None if isinstance(value, str) else _members(value)
         if inner is not None:
             flat.update(_flat(inner, f"{name}."))
         else:
@@ -543,6 +557,8 @@ def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
 def _plain(name: str, value: Any) -> "float | str":
     """A number or text of Python from one of Python, NumPy or PyTorch. TypeError for anything else, such as a list or an
     array with several elements."""
+    if type(value) is float:
+        return value
     if isinstance(value, (str, numbers.Real, decimal.Decimal)):
         return str(value) if isinstance(value, str) else float(value)
     try:
@@ -551,6 +567,7 @@ def _plain(name: str, value: Any) -> "float | str":
         raise TypeError(f"{name} is {value!r:.80}, not a number, a text or an array with one of them") from None
 
 
+_NUMBER_NAMES, _TEXT_NAMES = frozenset((*_NUMBERS, *_SCALES)), frozenset((*_TEXTS, *_LAST_TEXTS))
 _COLUMNS = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "metrics", "turns"}
 
 
@@ -580,18 +597,22 @@ def _append_options(auto: bool, sync: bool) -> _AppendOptions:
 
 
 def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
-    out = _Trial(**{name: _bytes(given[name]) for name in (*_TEXTS, *_LAST_TEXTS) if given.get(name) is not None})
-    for name in (*_NUMBERS, *_SCALES):
-        setattr(out, name, _number(name, given.get(name)))
+    out = _Trial()
+    for name, value in given.items():
+        if value is not None and name in _NUMBER_NAMES:
+            setattr(out, name, _number(name, value))
+        elif value is not None and name in _TEXT_NAMES:
+            setattr(out, name, _bytes(value))
     out.status = _label(given.get("status", "baseline"))
     params = _flat(given.get("params") or {})
     out.params, out.n_params = _params(params, alive), len(params)
-    turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given.get("turns") or []]
-    array = (_TurnStat * max(len(turns), 1))(*turns)
-    metrics = {name: float(_plain(name, value)) for name, value in (given.get("metrics") or {}).items()}
-    out.metrics, out.n_metrics = _params(metrics, alive), len(metrics)
-    alive += [array, out.params, out.metrics]
-    out.turns, out.n_turns = array, len(turns)
+    if given.get("metrics"):
+        metrics = {name: float(_plain(name, value)) for name, value in given["metrics"].items()}
+        out.metrics, out.n_metrics = _params(metrics, alive), len(metrics)
+    if given.get("turns"):
+        turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given["turns"]]
+        out.turns, out.n_turns = (_TurnStat * len(turns))(*turns), len(turns)
+    alive += [out.params, out.metrics, out.turns]
     return out
 
 
