@@ -4,6 +4,7 @@ import fcntl
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -349,3 +350,15 @@ def test_the_score_has_the_name_that_the_user_gave(tmp_path):
         lineage.Store(tmp_path / "s", score_name="accuracy")
     assert lineage.Store(tmp_path / "s").score_name == "val_loss"
     assert {"Store", "StoreError"} <= set(dir(lineage))
+
+
+def test_the_copy_of_acknowledged_rows_is_made_again_where_it_was_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Store(tmp_path / "s", create=True, direction="lower") as store:
+        for score in (1.0, 2.0):
+            store.append(status="discard", score=score)
+        shutil.rmtree(tmp_path / "state")
+        for score in (3.0, 4.0):
+            store.append(status="discard", score=score)
+        [copy] = (tmp_path / "state").glob("lineage/acknowledged/*/results.tsv")
+        assert copy.read_bytes() == (tmp_path / "s" / "results.tsv").read_bytes()
