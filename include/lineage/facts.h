@@ -63,7 +63,7 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_facts_load(struct line
                                                                      struct lineage_error *err);
 LINEAGE_API void lineage_facts_release(struct lineage_facts *facts);
 
-/* Numbers of trials and of kept trials, among all that were read and among the recent ones. */
+/* Numbers of trials and of those with the label keep, among all that were read and among the recent ones. */
 struct lineage_rate {
     size_t trials, kept, recent, recent_kept;
 };

@@ -44,7 +44,7 @@ must_exit 2
 
 # The block: settings in force with the trials that set them, values of knobs, keeps beside the best's line, limits.
 must_run render
-must_have out '- 3 trials since the last keep, exp_005 (-0.1); 3 of 9 kept'
+must_have out '- 3 trials since the last keep, exp_005 (-0.1); 2 of 9 kept'
 must_have out '- exp_005: jit off'
 must_have out '- random_page_cost 4.0: 1.1 +0.1 (002, 2 trials) · 8.0 +0.4 (004)' # each value once, with its best trial
 must_have out '- noise, an estimate: scores of equal trials have a standard deviation of 0.0141, from 2 replicas (1 degree of freedom)'

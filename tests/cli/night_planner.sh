@@ -266,7 +266,7 @@ must_match_file one.json two.json
 cp asked1.json out
 must_equal 'random_page_cost 4.0 3 8.0' "$(json ideas.knobs.0.name) $(json ideas.knobs.0.value) $(json ideas.knobs.0.trials) $(json ideas.knobs.0.tries.2.to)"
 must_equal '002 discard 0.1 stated' "$(json ideas.knobs.0.tries.0.exp_id) $(json ideas.knobs.0.tries.0.status) $(json ideas.knobs.0.tries.0.delta_vs_best) $(json ideas.knobs.0.tries.0.source)"
-must_equal '7 3 005 1 true 2' "$(json ideas.standing.trials) $(json ideas.standing.kept) $(json ideas.standing.last_kept) $(json ideas.standing.since_kept) $(json ideas.standing.noise.estimated) $(json ideas.standing.noise.replicas)"
+must_equal '7 2 005 1 true 2' "$(json ideas.standing.trials) $(json ideas.standing.kept) $(json ideas.standing.last_kept) $(json ideas.standing.since_kept) $(json ideas.standing.noise.estimated) $(json ideas.standing.noise.replicas)"
 must_equal '4 1' "$(json ideas.standing.specialists.io.trials) $(json ideas.standing.specialists.cpu.kept)"
 must_equal '006 artifact_bytes 1700.0 1500.0' "$(json ideas.walls.0.exp_id) $(json ideas.walls.0.column) $(json ideas.walls.0.value) $(json ideas.walls.0.largest_kept)"
 must_equal '001 -0.5 006' "$(json ideas.kept_elsewhere.0.exp_id) $(json ideas.kept_elsewhere.0.delta_vs_best) $(json ideas.kept_elsewhere.0.cited_by.0.exp_id)"

@@ -131,9 +131,9 @@ void lineage_facts_rate(struct lineage_rate *rate, const struct lineage_facts *f
         if (specialist && strcmp(idea->specialist, specialist) != 0)
             continue;
         rate->trials++;
-        rate->kept += lineage_label_is_kept(idea->status);
+        rate->kept += idea->status == LINEAGE_KEEP;
         rate->recent += recent;
-        rate->recent_kept += recent && lineage_label_is_kept(idea->status);
+        rate->recent_kept += recent && idea->status == LINEAGE_KEEP;
     }
 }
 
