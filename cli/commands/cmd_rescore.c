@@ -10,8 +10,8 @@
 #include "run/provenance_read.h"
 #include "run/what_ran.h"
 
-/* The clock of the row is read after the trial has ended, and its time has whole seconds. */
-enum { CLOCK_SLACK = 5 };
+/* The row's time is read after the trial has ended, and has whole seconds: a file that is newer than its second may be the next trial's. */
+enum { CLOCK_SLACK = 5, WHOLE_SECOND = 1 };
 
 struct rescore {
     struct cli_session session;
@@ -125,7 +125,7 @@ static int rescore(struct rescore *o)
                                           .log = o->log,
                                           .work = o->work[0] ? o->work : NULL,
                                           .began = (double)ended - o->was.total_s.value - CLOCK_SLACK,
-                                          .ended = (double)ended + CLOCK_SLACK};
+                                          .ended = (double)ended + WHOLE_SECOND};
     int status = check(o, &t);
     if (status == CLI_GO_ON && !o->log[0])
         status = cli_error(CLI_NO, "%s has no log", o->was.exp_id);
