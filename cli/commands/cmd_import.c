@@ -125,32 +125,45 @@ static json_t *parameters_of(const struct history_rows *rows)
     return names;
 }
 
-/* Whether each row has another text of the parameter, as of a name or a time. */
-static bool is_text_of_one_run(const struct history_rows *rows, const char *name)
+/* How many different texts or numbers of the parameter the rows have; 0 if a row has none. */
+static size_t count_values(const struct history_rows *rows, const char *name, bool text)
 {
-    json_t *texts = json_object();
+    json_t *values = json_object();
     const struct lineage_param *param;
+    char number[LINEAGE_NUMBER_MAX];
     size_t i = 0;
-    while (i < rows->n && (param = lineage_trial_find_param(&rows->trials[i], name)) && param->text &&
-           !json_object_get(texts, param->text) && json_object_set_new(texts, param->text, json_true()) == 0)
-        i++;
-    json_decref(texts);
-    return i == rows->n;
+    for (; i < rows->n && (param = lineage_trial_find_param(&rows->trials[i], name)) && (param->text != NULL) == text; i++)
+        json_object_set_new(values, text ? param->text : lineage_number_format(number, param->value), json_true());
+    const size_t n = i == rows->n ? json_object_size(values) : 0;
+    json_decref(values);
+    return n;
 }
 
 enum { RUNS_MIN = 3 }; /* two runs may well differ in everything */
 
-static void print_texts_of_one_run(const struct history_rows *rows, const json_t *parameters)
+/* Numbers are named only beside a seed, because each trial of a search has numbers of its own. */
+static void print_values_of_one_run(const struct history_rows *rows, const json_t *parameters)
 {
-    json_t *names = json_object(), *value;
+    json_t *texts = json_object(), *numbers = json_object(), *value;
     const char *name;
-    json_object_foreach((json_t *)(uintptr_t)parameters, name, value)
-        if (is_text_of_one_run(rows, name))
-            json_object_set_new(names, name, json_true());
+    bool seeded = false;
+    json_object_foreach((json_t *)(uintptr_t)parameters, name, value) {
+        seeded = seeded || lineage_param_is_seed(name, NULL);
+        if (count_values(rows, name, true) == rows->n)
+            json_object_set_new(texts, name, json_true());
+        else if (!lineage_param_is_seed(name, NULL) && 2 * count_values(rows, name, false) > rows->n)
+            json_object_set_new(numbers, name, json_true());
+    }
     print_names(
         "of these, each run has another text, as of a name or a time (in a table, --map COLUMN=name, started or skip says so)",
-        names);
-    json_decref(names);
+        texts);
+    if (seeded)
+        print_names(
+            "of these, most runs have a number of their own, so that each seed is a setting of its own; if they are results, "
+            "in a table, --map COLUMN=metric says so",
+            numbers);
+    json_decref(texts);
+    json_decref(numbers);
 }
 
 static const char *direction_of(const json_t *history, const struct history_rows *rows)
@@ -221,7 +234,7 @@ static void describe(const json_t *history, const struct history_rows *rows, str
     print_score(history, rows, store);
     print_names("parameters", parameters);
     if (rows->n >= RUNS_MIN)
-        print_texts_of_one_run(rows, parameters);
+        print_values_of_one_run(rows, parameters);
     if (cli_json_string(history, "caution"))
         printf("%s\n", cli_json_string(history, "caution"));
     print_left_out(history, rows);

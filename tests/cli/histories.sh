@@ -1212,4 +1212,16 @@ must_exit 0
 must_run render -C unnamed
 must_have out '| 001 | csv | keep | 2 | `lr 0.1 → 0.01` |'
 
+# A column of results beside a seed would make each seed a setting of its own.
+{
+    echo lr,seed,val_loss,val_acc,train_time
+    echo 0.1,0,1.5,0.71,10.5; echo 0.1,1,1.6,0.69,11.5; echo 0.2,0,1.1,0.81,10.25; echo 0.2,1,1.2,0.79,11.25
+} >results.csv
+must_run import -C seeds --direction lower --metric val_loss results.csv
+must_have out 'so that each seed is a setting of its own; if they are results, in a table, --map COLUMN=metric says so: val_acc, train_time'
+must_have out 'noise: unknown'
+must_run import -C mapped --direction lower --metric val_loss --map val_acc=metric --map train_time=metric results.csv
+must_lack out 'number of their own'
+must_have out 'noise: 0.0707'
+
 finish
