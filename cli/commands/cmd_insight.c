@@ -20,12 +20,17 @@ struct listing {
 
 enum { AGAINST_MAX = 20 };
 
-static char *join_ids(const char *const *ids, size_t n)
+/* Marks those that show nothing, because they became void since the claim was made, or the machine ended them. */
+static char *join_ids(const struct lineage_ideas *ideas, const char *const *ids, size_t n)
 {
     struct cli_writer writer = {0};
+    size_t at;
     FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && i < n; i++)
-        fprintf(out, "%s%s", i ? "," : "", ids[i]);
+        fprintf(out, "%s%s%s", i ? "," : "", ids[i],
+                lineage_ideas_find(&at, ideas, ids[i]) && lineage_ideas_get(ideas, at)->status == LINEAGE_HARNESS_ABORT
+                    ? " harness_abort"
+                    : "");
     return cli_writer_close(&writer);
 }
 
@@ -52,7 +57,8 @@ static bool list_one(void *context, const struct lineage_insight *insight)
         json_array_append_new(l->array, object);
         return true;
     }
-    char number[24], superseded[24], *evidence = join_ids(insight->evidence, insight->n_evidence), *later = join_ids(ids, n);
+    char number[24], superseded[24], *evidence = join_ids(l->ideas, insight->evidence, insight->n_evidence),
+                                     *later = join_ids(l->ideas, ids, n);
     snprintf(number, sizeof number, "%llu", (unsigned long long)insight->number);
     snprintf(superseded, sizeof superseded, "%llu", (unsigned long long)insight->superseded_by);
     cli_list_add(l->list, CLI_TEXT(number), CLI_TEXT(insight->text), CLI_TEXT(evidence), CLI_TEXT(later),

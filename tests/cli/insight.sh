@@ -75,6 +75,13 @@ must_have out '- 51: `'
 must_run insight --all --format json
 must_equal 4 "$(json '#')"
 
+# Evidence that became void is marked at each door.
+must_run void 003 --reason 'wrong data'
+must_run insight
+must_have out '003 harness_abort'
+must_run render
+must_have out '(evidence: 003, which counts as harness_abort)'
+
 # Two writers get two numbers.
 for i in 1 2 3 4 5 6; do "$LINEAGE" insight "from $i" --evidence 000 >number.$i & done
 wait

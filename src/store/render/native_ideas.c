@@ -279,8 +279,13 @@ static void add_insight(struct insight_rows *rows, const struct lineage_insight 
     struct buf *out = &rows->block->text;
     size_t against[6], m = 0;
     add_shape(out, "- %L: %Q", (unsigned long long)insight->number, insight->text, width);
-    for (size_t i = 0; i < insight->n_evidence; i++)
+    for (size_t i = 0; i < insight->n_evidence; i++) {
+        SCOPED_TRIAL trial = {0};
+        struct lineage_error err;
         add_shape(out, "%T%B", i ? ", " : " (evidence: ", insight->evidence[i]);
+        if (lineage_find(n->store, insight->evidence[i], &trial, &err) == LINEAGE_OK && trial.status == LINEAGE_HARNESS_ABORT)
+            buf_puts(out, ", which counts as harness_abort"); /* void, perhaps, since the claim was made */
+    }
     buf_puts(out, insight->n_evidence ? ")" : "");
     if (has_ideas(n))
         m = lineage_knobs_against(against, sizeof against / sizeof *against, &n->ideas->knobs, n->ideas->ideas, insight->evidence,
