@@ -148,6 +148,13 @@ static bool list_tries(struct lineage_knob *knob, const struct gathering *g, con
 }
 
 /* Marks the trials of the best trial's line, and orders all changes by their knobs. */
+/* A trial that is void, or that the machine ended, has tried nothing: `tried`, sweeps and the block leave it out, too. */
+static size_t tried_changes(const struct lineage_ideas *ideas, size_t i)
+{
+    const struct lineage_idea *idea = &ideas->rows[i].idea;
+    return idea->status == LINEAGE_HARNESS_ABORT && !idea->running ? 0 : idea->n_changes;
+}
+
 static bool gather(struct gathering *g, size_t best)
 {
     const struct lineage_ideas *ideas = g->ideas;
@@ -156,15 +163,15 @@ static bool gather(struct gathering *g, size_t best)
         g->on_line[line[i]] = true;
     free(line);
     for (size_t i = 0; i < ideas->n; i++) {
-        n += ideas->rows[i].idea.n_changes;
-        for (size_t k = 0; k < ideas->rows[i].idea.n_changes; k++)
+        n += tried_changes(ideas, i);
+        for (size_t k = 0; k < tried_changes(ideas, i); k++)
             g->ends[ideas->named[ideas->rows[i].own[k].name].number + 1]++;
     }
     for (size_t i = 0; i < ideas->knobs.n; i++)
         g->ends[i + 1] += g->ends[i];
     g->made = calloc(n + 1, sizeof *g->made);
     for (size_t i = 0; g->made && i < ideas->n; i++)
-        for (size_t k = 0; k < ideas->rows[i].idea.n_changes; k++)
+        for (size_t k = 0; k < tried_changes(ideas, i); k++)
             g->made[g->ends[ideas->named[ideas->rows[i].own[k].name].number]++] = (struct made){(uint32_t)i, (uint16_t)k, 0};
     return line && g->made;
 }
