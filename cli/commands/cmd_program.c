@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <lineage/move.h>
+#include <lineage/render.h>
+#include <lineage/text.h>
 
 #include "run/provenance_read.h"
 #include "support/program.h"
@@ -32,19 +34,14 @@ static const char ignore_line[] =
     "git check-ignore -q %s/lineage.json ||\n"
     "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
 
-static bool is_bare(const char *word)
-{
-    return *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+-{},") == strlen(word);
-}
-
 static char *quote_words(const char *const *words, const char *before_each)
 {
     struct cli_writer writer = {0};
     FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && words && words[i]; i++) {
-        fputs(i ? " " : "", out);
-        fputs(before_each, out);
-        is_bare(words[i]) ? (void)fputs(words[i], out) : shell_quote(out, words[i]);
+        char *quoted = lineage_text_word(words[i]);
+        fprintf(out, "%s%s%s", i ? " " : "", before_each, quoted ? quoted : "");
+        lineage_free(quoted);
     }
     return cli_writer_close(&writer);
 }
@@ -174,10 +171,10 @@ static int print_program(struct program *p)
     bool metric = p->text_metric != NULL, command = p->text_command != NULL, direction = p->text_direction != NULL;
     const char *word[] = {p->dir, NULL};
     size_t n = strlen(p->dir);
-    bool below = p->dir[0] != '/' && strncmp(p->dir, "..", 2) != 0 && strcmp(p->dir, ".") != 0 && n && is_bare(p->dir) &&
-                 !lineage_is_server(p->dir);
-    char ignore[2 * PATH_MAX + sizeof ignore_line];
     p->text_dir = quote_words(word, "");
+    bool below = p->dir[0] != '/' && strncmp(p->dir, "..", 2) != 0 && strcmp(p->dir, ".") != 0 && n && p->text_dir &&
+                 strcmp(p->text_dir, p->dir) == 0 && !lineage_is_server(p->dir);
+    char ignore[2 * PATH_MAX + sizeof ignore_line];
     if (!metric) {
         replace(&p->text_metric, strdup("METRIC"));
         replace(&p->text_metrics, strdup("-m METRIC"));

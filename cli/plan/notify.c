@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 
+#include <lineage/render.h>
 #include <lineage/text.h>
 
 static void add_number(json_t *facts, const char *name, struct lineage_number value)
@@ -53,9 +54,9 @@ static void export_fact(FILE *out, const char *name, const json_t *value)
     fputs("export LINEAGE_NOTIFY_", out);
     for (; *name; name++)
         fputc(toupper((unsigned char)*name), out);
-    putc('=', out);
-    shell_quote(out, text ? text : "");
-    putc('\n', out);
+    char *quoted = lineage_text_word(text ? text : "");
+    fprintf(out, "=%s\n", quoted ? quoted : "");
+    lineage_free(quoted);
 }
 
 static void call(struct notify *notify, const json_t *facts, const char *command)

@@ -10,6 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <lineage/render.h>
+#include <lineage/text.h>
+
 #include "cli.h"
 #include "support/blas_env.h"
 
@@ -115,22 +118,9 @@ int program_become_trainer(int argc, const char **argv)
     return cli_error(CLI_SYSTEM, "cannot run " TRAINER " in %s: %s", dir, strerror(error));
 }
 
-/* A shell expands nothing within single quotes. */
-void shell_quote(FILE *out, const char *text)
-{
-    putc('\'', out);
-    for (; *text; text++)
-        *text == '\'' ? fputs("'\\''", out) : putc(*text, out);
-    putc('\'', out);
-}
-
-/* Quotes are omitted where they are not needed, so that the line looks as a person would type it. */
 void shell_word_write(FILE *out, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
-    putc(' ', out);
-    if (*word && !word[strspn(word, plain)])
-        fputs(word, out);
-    else
-        shell_quote(out, word);
+    char *quoted = lineage_text_word(word);
+    fprintf(out, " %s", quoted ? quoted : word);
+    lineage_free(quoted);
 }

@@ -28,8 +28,5 @@ int program_become_trainer(int argc, const char **argv);
 
 /* ---- words of a command line, so that a shell reads them back ---- */
 
-/* Prints the text in single quotes. */
-void shell_quote(FILE *out, const char *text);
-
 /* Prints a blank and the word, quoted if necessary. */
 void shell_word_write(FILE *out, const char *word);

@@ -138,8 +138,8 @@ bool cli_has_store(const char *dir, bool may_create)
     char below[PATH_MAX + 32];
     size_t lost = cli_is_store(dir) ? 0 : lineage_store_lost(dir);
     if (lost)
-        return cli_refuse("%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them back", dir, lost,
-                          lost == 1 ? "" : "s", dir);
+        return cli_refuse("%s was a store of %zu trial%s, gone from it now; `lineage restore` brings them back", dir, lost,
+                          lost == 1 ? "" : "s");
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
     find_below(below, dir);

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <lineage/queue.h>
+#include <lineage/render.h>
+#include <lineage/text.h>
 
 #include "cli.h"
 #include "support/running_files.h"
@@ -89,8 +91,11 @@ static void unwritten_row_save(const struct lineage_store *store, const struct l
     char path[PATH_MAX], said[2 * PATH_MAX + 128];
     json_t *row = make_row(trial, options);
     if (save(path, dir, row) || save(path, elsewhere && *elsewhere ? elsewhere : "/tmp", row)) {
+        char *store_word = lineage_text_word(dir), *file_word = lineage_text_word(path);
         snprintf(said, sizeof said, "the row is kept in %s; once the log can be written: lineage append -C %s --json %s", path,
-                 dir, path);
+                 store_word ? store_word : dir, file_word ? file_word : path);
+        lineage_free(store_word);
+        lineage_free(file_word);
         cli_say(said);
     }
     json_decref(row);

@@ -50,4 +50,8 @@ LINEAGE_API char *lineage_text_safe(const char *text, size_t length, size_t n);
  * value in JSON: they stay. If there is nothing to replace or cut, the copy equals the text. */
 LINEAGE_API char *lineage_text_visible(const char *text, size_t length, size_t n);
 
+/* Returns a copy of text that a shell reads as one word with these bytes: in single quotes unless it needs none. NUL-terminated; free with
+ * lineage_free. NULL if out of memory. */
+LINEAGE_API char *lineage_text_word(const char *text);
+
 #endif

@@ -160,13 +160,15 @@ static enum lineage_status check_lost(int dir_fd, const char *dir, bool in_repos
     if (fs_stat(dir_fd, PLACE_CONFIG, 0, &st) == 0 || fs_stat(dir_fd, PLACE_RESULTS, 0, &st) == 0)
         return LINEAGE_OK;
     acknowledged_find(&lost, dir);
+    char *word = lineage_text_word(dir);
     if (lost.rows && in_repository)
         status = store_fail(err, LINEAGE_EEXIST,
                             "%s was a store of %zu trial%s, gone from it now; `lineage restore -C %s` brings them "
                             "back, and `lineage init --anew %s` begins a new store",
-                            dir, lost.rows, lost.rows == 1 ? "" : "s", dir, dir);
+                            dir, lost.rows, lost.rows == 1 ? "" : "s", word ? word : dir, word ? word : dir);
     else if (lost.rows)
         acknowledged_set_aside(dir);
+    free(word);
     acknowledged_lost_release(&lost);
     return status;
 }

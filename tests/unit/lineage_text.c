@@ -404,6 +404,18 @@ static void a_text_that_cannot_be_made_fails(void **state)
     arena_release(&arena);
 }
 
+static void a_word_is_quoted_only_where_a_shell_needs_it(void **state)
+{
+    static const char *const words[][2] = {
+        {"runs/a-b.1", "runs/a-b.1"}, {"a b", "'a b'"}, {"d 2 it's", "'d 2 it'\\''s'"}, {"", "''"}, {"$HOME", "'$HOME'"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char *word = lineage_text_word(words[i][0]);
+        assert_string_equal(word, words[i][1]);
+        lineage_free(word);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(messages_show_what_hides_and_leave_the_rest),
@@ -417,6 +429,7 @@ int main(void)
                                        cmocka_unit_test(text_is_cut_as_the_table_says),
                                        cmocka_unit_test(only_valid_utf8_passes),
                                        cmocka_unit_test(hostile_text_is_made_harmless),
+                                       cmocka_unit_test(a_word_is_quoted_only_where_a_shell_needs_it),
                                        cmocka_unit_test(cutting_keeps_characters_whole),
                                        cmocka_unit_test(nines_roll_over),
                                        cmocka_unit_test(numbers_of_any_length_are_rounded_once),

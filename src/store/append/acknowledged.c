@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <lineage/text.h>
+
 #include <xxhash.h>
 
 #include "../files/fs.h"
@@ -294,11 +296,13 @@ void acknowledged_tell(struct lineage_store *store)
         follow_move(store);
     SCOPED_BUF ids = {0};
     size_t n = acknowledged_missing(store, NULL, &ids);
-    if (n && ids.data)
+    char *word = lineage_text_word(store->dir);
+    if (n && ids.data && word)
         store_notice(store, 0,
                      "%s lacks %zu acknowledged row%s: %s; `lineage restore -C %s` brings them back, and new trials "
                      "get other ids",
-                     store->log->place, n, n == 1 ? "" : "s", ids.data, store->dir);
+                     store->log->place, n, n == 1 ? "" : "s", ids.data, word);
+    free(word);
 }
 
 /* The directory of the copy if it is in step with the log, else -1. */

@@ -183,6 +183,20 @@ char *lineage_text_visible(const char *text, size_t length, size_t n)
     return copy_harmless(text, length, n, true);
 }
 
+char *lineage_text_word(const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-{},";
+    const bool bare = *text && !text[strspn(text, plain)];
+    struct buf out = {0};
+    buf_puts(&out, bare ? "" : "'");
+    for (const char *c = text; *c; c++)
+        *c == '\'' ? buf_puts(&out, "'\\''") : buf_put(&out, *c);
+    buf_puts(&out, bare ? "" : "'");
+    if (out.failed)
+        buf_release(&out);
+    return out.data;
+}
+
 bool text_has_stand_in(const char *text)
 {
     static const char *const signs[] = {"∣", "ˋ", "⏎", "⇥", "¶", "\xe2\x90" /* the control pictures */, "⟨U+"};
