@@ -95,7 +95,8 @@ static void print_json(const struct cli_session *session, const struct lineage_t
     const struct lineage_config *config = lineage_store_config(session->store);
     json_t *object = cli_trial_json(best), *setting = cli_answer_json(evidence);
     cli_json_set_margin(object, config, best);
-    cli_json_set_claim(object, session->store, best);
+    if (!lineage_evidence_same_scores(evidence)) /* the claim names another run as the remedy */
+        cli_json_set_claim(object, session->store, best);
     if (front->n)
         cli_json_set(object, "second", cli_json_text(config->second), "front", cli_front_json(front), NULL);
     if (setting)

@@ -589,7 +589,7 @@ static const struct {
     [METRIC_TWO_PLACES] = {"a line has the name twice, and the last number counts", ", the last of two places in its line"},
     [METRIC_OTHER_WORDS] = {"other lines have another word in front of the name, and the last number counts",
                             ", the last of several with other words in front"},
-    [METRIC_LONGER_NAME] = {"lines with the name alone count, and not those with a word in front of it", ""},
+    [METRIC_LONGER_NAME] = {"lines with the name alone count; if others are meant, name the word in front, too", ""},
     [METRIC_FIRST_ROW] = {"rows with different labels have it, and the first counts, not", ", in the first of several rows"},
     [METRIC_LATER_ROW] = {"rows or lines whose labels count up have it, and the last counts",
                           ", in the last of rows whose labels count up"},

@@ -241,12 +241,11 @@ static void print_best(const struct night *night)
     struct lineage_trial best = {0};
     struct lineage_evidence evidence;
     struct lineage_error err;
-    char score[LINEAGE_NUMBER_MAX];
+    char score[LINEAGE_NUMBER_MAX], answer[CLI_ANSWER_TEXT_MAX];
     if (lineage_best_of(night->list.store, &best, &evidence, &err) == LINEAGE_OK && best.core_metric.present) {
-        lineage_number_format(score, best.core_metric.value);
-        fprintf(stderr, "; the best of the store is %s, %s", best.exp_id, score);
-        if (lineage_evidence_same_scores(&evidence))
-            fputs("; " LINEAGE_SAME_SCORES, stderr);
+        if (!*cli_answer_text(answer, &evidence, night->list.store))
+            snprintf(answer, sizeof answer, "%s", lineage_mean_text(score, best.core_metric.value, (double)NAN));
+        fprintf(stderr, "; the best of the store is %s, %s", best.exp_id, answer);
     }
     lineage_evidence_release(&evidence);
     lineage_trial_release(&best);

@@ -1145,15 +1145,15 @@ static int set_noise(const struct command_run *run, const struct lineage_trial *
     struct lineage_error err;
     const bool known = lineage_store_config(run->store)->noise_std > 0;
     lineage_noise_of_config(&before, lineage_store_config(run->store));
-    const bool first = row->status == LINEAGE_BASELINE && run->measured > 1;
+    const bool first = !known && run->measured > 1;
     if (lineage_noise_after_append(run->store, row, 1, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    if ((first || run->trial->reseeded) && run->measured > 1 && score_std(run) == 0)
+    if (run->measured > 1 && (row->status == LINEAGE_BASELINE || run->trial->reseeded) && score_std(run) == 0)
         cli_say(
             "all seeds have the same score, which says nothing about the noise; does the command use {seed} or LINEAGE_SEED?");
     if (lineage_floor_moved(lineage_store_config(run->store), &before))
         cli_say(lineage_floor_text(text, lineage_store_config(run->store), before.std));
-    if (known || !first || !(lineage_store_config(run->store)->noise_std > 0))
+    if (!first || (run->trial->quiet && row->status != LINEAGE_BASELINE) || !(lineage_store_config(run->store)->noise_std > 0))
         return CLI_GO_ON;
     lineage_noise_of_config(&noise, lineage_store_config(run->store));
     snprintf(said, sizeof said, "the noise floor of the store is now %s", lineage_noise_text(text, &noise));

@@ -48,6 +48,12 @@ first=$(json exp_id)
 [ "$(json setting.runs)" -ge 2 ] || fail "the best setting did not run again"
 must_have s/lineage.json noise_freedom
 must_run verify -C s
+# The end of a night names the setting with its mean, and not the score of its luckiest run; the block gives each run its threshold.
+run night sweep.json -C s
+must_run best -C s
+must_have err "the best of the store is $first, $(sed -n 's/^setting  *//p' out)"
+must_run render -C s --sections recent
+must_have out ', another run of '
 goes night sweep.json -C seven -q --runs 7
 must_equal 7 "$(column seven 1 | wc -l)" "--runs counts runs"
 goes night sweep.json -C three -q --runs 3
@@ -236,6 +242,25 @@ must_run best -C unseeded
 must_have out 'x=1: 1 ± 0 ('
 must_have out 'have the same score'
 must_lack out 'lineage rerun'
+must_run render -C unseeded
+must_lack out 'lineage rerun'
+must_run best -C unseeded --format json
+must_lack out 'lineage rerun'
+
+# Means of three seeds: the first tells the noise, baseline or not, the block compares a mean with the threshold of means, and a rerun
+# that reproduces a score belongs to the setting of its trial.
+for x in 9 5 1; do
+    goes run -C loop --direction lower -q -m loss --seeds 3 -p x=$x -- sh -c 'echo "loss: $0.$1"' '{x}' '{seed}'
+done
+must_equal '0.1 9' "$(json noise_std loop/lineage.json) $(json noise_runs loop/lineage.json)"
+must_run render -C loop
+must_have out 'more than 0.487 (noise floor'
+must_have out '; 3 seeds a score;'
+goes rerun -q -C loop 001
+must_run settings -C loop --format tsv
+must_equal '002 001 000' "$(sed 1d out | cut -f 2 | paste -sd ' ' -)"
+must_run best -C loop
+must_have out 'better than the next, x=5'
 
 # A trial whose only run diverged may have done so by chance: it runs once more, with another seed, before others do, unless trials
 # that share a setting failed, too. Its next runs count on from there.

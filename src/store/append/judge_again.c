@@ -18,7 +18,8 @@
 struct walk {
     struct lineage_store *store;
     struct two_scores scores;
-    double threshold, best;
+    struct lineage_scatter scatter;
+    double best;
     char *best_id;      /* NULL: nothing is kept yet */
     struct verdict_setting best_setting;
     bool moved;         /* the best trial was void once, or has got another label */
@@ -72,11 +73,14 @@ static enum lineage_status lost_its_baseline(struct walk *w, const struct lineag
 static enum lineage_label label_of(const struct walk *w, const struct lineage_trial *row, double difference, bool unconfirmed)
 {
     const char *dominated_by;
-    const double most = unconfirmed ? (double)INFINITY : w->threshold;
+    struct lineage_config config = w->store->config;
+    const size_t runs = lineage_score_runs(row->notes);
+    config.noise_seeds = runs > 1 ? (unsigned)runs : config.noise_seeds;
+    const double most = unconfirmed ? (double)INFINITY : lineage_threshold(&config, &w->scatter);
     if (!w->best_id)
         return w->void_baseline ? LINEAGE_BASELINE : LINEAGE_KEEP;
     bool keep = verdict_is_keep(difference, most, w->store->config.direction == LINEAGE_HIGHER) ||
-                two_scores_keep(&dominated_by, &w->scores, &w->store->config, row, most);
+                two_scores_keep(&dominated_by, &w->scores, &config, row, most);
     if (keep) {
         struct verdict_setting own;
         verdict_setting_read(&own, w->store, row);
@@ -123,9 +127,7 @@ enum lineage_status judge_rows_again(struct lineage_store *store, const struct m
                                      struct lineage_error *err)
 {
     struct walk w = {.store = store};
-    struct lineage_scatter scatter;
-    enum lineage_status status = mirror_scatter(store->mirror, last, &scatter, err);
-    w.threshold = lineage_threshold(&store->config, &scatter);
+    enum lineage_status status = mirror_scatter(store->mirror, last, &w.scatter, err);
     if (status == LINEAGE_OK)
         status = mirror_has_void_baseline(store->mirror, &w.void_baseline, err);
     for (size_t i = 0; status == LINEAGE_OK && i < seqs->n; i++) {

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "../format/id.h"
+#include "../format/mean_note.h"
 #include "../format/setting_digest.h"
 #include "../questions/questions.h"
 
@@ -25,16 +26,6 @@ static bool may_name_seed(const char *notes, const char *const *seeds)
     return named;
 }
 
-/* The id behind the piece that `lineage rerun` writes, without a prefix; NULL: there is none. */
-static const char *rerun_of(const char *notes)
-{
-    static const char piece[] = "rerun of ";
-    const char *at = strstr(notes, piece);
-    while (at && at != notes && strncmp(at - 2, "; ", 2) != 0)
-        at = strstr(at + 1, piece);
-    return at ? id_bare(at + strlen(piece)) : NULL;
-}
-
 void verdict_setting_read(struct verdict_setting *setting, const struct lineage_store *store, const struct lineage_trial *row)
 {
     const char *const *seeds = lineage_store_seeds(store), *notes = row->notes ? row->notes : "";
@@ -44,7 +35,7 @@ void verdict_setting_read(struct verdict_setting *setting, const struct lineage_
                          .notes = notes};
     struct lineage_replicate replicate;
     struct setting_digest digest;
-    const char *again = rerun_of(notes);
+    const char *again = rerun_note_find(notes);
     *setting = (struct verdict_setting){.digest = 0};
     if (lineage_replicate_parse(&replicate, notes))
         snprintf(setting->first, sizeof setting->first, "%.255s", id_bare(replicate.exp_id));

@@ -375,6 +375,19 @@ static bool settle_unscored(struct collection *c)
     return true;
 }
 
+/* The trial whose score the row reproduced with the same seed, or c->n. The row does not count as another run. */
+static size_t find_repeated(const struct collection *c, const struct lineage_trial *row)
+{
+    char id[LINEAGE_NAME_MAX];
+    const char *of = rerun_note_find(row->notes ? row->notes : "");
+    const struct run *run = c->runs;
+    snprintf(id, sizeof id, "%.*s", of ? (int)strcspn(of, ";") : 0, of ? of : "");
+    while (of && run < c->runs + c->n_runs &&
+           !(run->score == row->score.value && run->exp_id && strcmp(bare(run->exp_id), id) == 0))
+        run++;
+    return of && run < c->runs + c->n_runs ? run->trial : c->n;
+}
+
 /* A row that names an unknown trial is a trial of its own, because its run is a result all the same. */
 static bool take_row(struct collection *c, const struct lineage_trial *row)
 {
@@ -393,6 +406,9 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
             one->is_void = !back;
         return true;
     }
+    const size_t repeated = scored && !again ? find_repeated(c, row) : c->n;
+    if (ok && repeated < c->n)
+        return add_id(c, row->exp_id, repeated);
     if (ok && i == c->n && !scored)
         return add_unscored(c, row, &said, before);
     if (!ok || row->status == LINEAGE_HARNESS_ABORT)
@@ -748,12 +764,11 @@ bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_
     return repeats;
 }
 
-/* A row of several seeds tells how much they differ. Without a floor yet, that of the baseline is waited for. */
+/* A row of several seeds tells how much they differ. */
 static enum lineage_status tells_noise(bool *tells, struct lineage_store *store, const struct lineage_trial *row,
                                        struct lineage_error *err)
 {
-    *tells = lineage_label_is_measured(row->status) && lineage_score_runs(row->notes) > 1 &&
-             (row->status == LINEAGE_BASELINE || lineage_store_config(store)->noise_std > 0);
+    *tells = lineage_label_is_measured(row->status) && lineage_score_runs(row->notes) > 1;
     if (*tells || !lineage_label_is_measured(row->status) || !lineage_may_repeat(store, row))
         return LINEAGE_OK;
     return lineage_ran_again(tells, store, row, err); /* the first seed of a setting tells nothing yet */

@@ -1,4 +1,4 @@
-/* mean_note.c: the number of runs behind a score (mean_note.h). */
+/* mean_note.c: the runs behind a score (mean_note.h). */
 #include "mean_note.h"
 
 #include <math.h>
@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include <lineage/evidence.h>
+
+#include "id.h"
 
 void mean_note_parse(size_t *seeds, double *std, const char *notes)
 {
@@ -26,4 +28,13 @@ size_t lineage_score_runs(const char *notes)
     double std;
     mean_note_parse(&seeds, &std, notes);
     return seeds;
+}
+
+const char *rerun_note_find(const char *notes)
+{
+    static const char piece[] = "rerun of ";
+    const char *at = strstr(notes, piece);
+    while (at && at != notes && strncmp(at - 2, "; ", 2) != 0)
+        at = strstr(at + 1, piece);
+    return at ? id_bare(at + strlen(piece)) : NULL;
 }

@@ -1,4 +1,4 @@
-/* mean_note.h: the piece of the notes that says how many runs a row's score is the mean of. */
+/* mean_note.h: the pieces of the notes that say how many runs a row's score is the mean of, and which trial it repeats. */
 #pragma once
 
 #include <stddef.h>
@@ -6,3 +6,6 @@
 /* Reads "mean of N seeds, std S", which `run` writes (cli/run), from notes (NULL counts as ""). Without it, or with numbers that
  * make no sense, *seeds is 1 and *std 0. */
 void mean_note_parse(size_t *seeds, double *std, const char *notes);
+
+/* The id behind `rerun of `, without a prefix: of a trial that `lineage rerun` ran again. It ends at a semicolon. NULL: there is none. */
+const char *rerun_note_find(const char *notes);

@@ -87,7 +87,9 @@ static bool is_empty(const struct lineage_report *report)
 /* An agent that does not know what is kept plans for gains that noise would hide. */
 static void add_threshold(struct buf *out, const struct lineage_report *report)
 {
-    add_shape(out, "A trial is kept if it beats the best by more than %A", report->needed);
+    const char *notes = report->best ? report->best->notes : NULL;
+    const size_t runs = lineage_score_runs(notes), seeds = runs > 1 ? runs : report->noise_seeds;
+    add_shape(out, "A trial is kept if it beats the best by more than %A", needed_for(report, notes));
     if (report->noise_std > 0) {
         char noise[LINEAGE_NOISE_TEXT_MAX];
         if (isinf(report->noise.freedom)) {
@@ -95,8 +97,7 @@ static void add_threshold(struct buf *out, const struct lineage_report *report)
         } else {
             buf_printf(out, " (noise floor: standard deviation of equal trials %s", lineage_noise_text(noise, &report->noise));
         }
-        buf_printf(out, "; %u seed%s a score; %u trials a night).\n", report->noise_seeds, report->noise_seeds == 1 ? "" : "s",
-                   report->night_trials);
+        buf_printf(out, "; %zu seed%s a score; %u trials a night).\n", seeds, seeds == 1 ? "" : "s", report->night_trials);
     } else {
         add_shape(out, "%Tnoise unknown: %T).\n", report->min_delta > 0 ? " (min_delta; " : " (",
                   report->same_scores ? LINEAGE_SAME_SCORES : "`lineage run --baseline --seeds 3 -- COMMAND` measures it");
@@ -305,11 +306,11 @@ static bool joins(const char **by, const struct lineage_trial *trial)
     return strcmp(*by, trial->specialist) == 0;
 }
 
-/* The specialist of all trials that the tables and the chain show; NULL if they differ or there is only one trial. */
+/* The specialist of all trials that the tables and the chain show; NULL if they differ, or for few trials that name one. */
 static const char *common_specialist(const struct lineage_report *report)
 {
     const char *by = NULL;
-    bool same = report->n_recent > 2;
+    bool same = report->n_recent > 0;
     for (size_t i = 0; same && i < report->n_recent; i++)
         same = joins(&by, &report->recent[i]);
     for (size_t i = 0; same && i < report->n_leaders; i++)
@@ -318,7 +319,7 @@ static const char *common_specialist(const struct lineage_report *report)
         same = joins(&by, &report->chain.trials[i]);
     for (size_t i = 0; same && i < report->n_full; i++)
         same = joins(&by, &report->full[i].trial);
-    return same ? by : NULL;
+    return same && (report->n_recent > 2 || (by && !*by)) ? by : NULL;
 }
 
 /* One report for all lengths: shortening the block never asks the store again. */

@@ -51,6 +51,9 @@ void add_setting(struct buf *out, double value, const char *text); /* prints the
 /* Prints three digits: used for a threshold, and for a score that missed it. */
 void add_about(struct buf *out, double value, bool sign);
 
+/* The improvement that a row with these notes (NULL counts as "") must show: a mean of several seeds less than a single score. */
+double needed_for(const struct lineage_report *report, const char *notes);
+
 void add_bare_id(struct buf *out, const char *id); /* without exp_ */
 
 /* native_ideas.c: "keep -0.00012", "+0.0007" for a discard, "size_blocked". */

@@ -207,14 +207,23 @@ void add_shape(struct buf *out, const char *shape, ...)
     va_end(args);
 }
 
+double needed_for(const struct lineage_report *report, const char *notes)
+{
+    const size_t runs = lineage_score_runs(notes);
+    return runs > 1 && report->needed > report->min_delta
+               ? fmax(report->min_delta, report->needed * sqrt((double)report->noise_seeds / (double)runs))
+               : report->needed;
+}
+
 /* A delta is positive if the score rose, an improvement is positive if the score got better. The same number can be a
  * gain or a loss, so both it and the threshold are printed. A discard that beat the threshold was somebody's decision,
  * which a planner should ask about. */
 static void add_shortfall(struct buf *out, const struct lineage_report *report, const struct lineage_trial *trial)
 {
     bool higher = report->direction == LINEAGE_HIGHER;
+    struct lineage_replicate again;
     double delta = trial->delta_vs_best.value;
-    double gain = higher ? delta : -delta;
+    const double gain = higher ? delta : -delta, needed = needed_for(report, trial->notes);
     buf_puts(out, " (");
     add_about(out, delta, true);
     if (gain < 0)
@@ -223,9 +232,11 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
         buf_puts(out, ", no better");
     else if (trial->notes && strstr(trial->notes, LINEAGE_SAME_SETTING))
         buf_puts(out, ", another run of the best trial then");
-    else if (gain <= report->needed) {
+    else if (lineage_replicate_parse(&again, trial->notes))
+        add_shape(out, ", another run of %B", again.exp_id);
+    else if (gain <= needed) {
         buf_puts(out, higher ? ", needs more than " : ", needs less than ");
-        add_about(out, higher ? report->needed : -report->needed, false);
+        add_about(out, higher ? needed : -needed, false);
     } else
         buf_puts(out, trial->notes && strstr(trial->notes, LINEAGE_UNCONFIRMED) ? ", better, but not confirmed by another run"
                                                                                 : ", though better: not decided by the score");
@@ -248,7 +259,7 @@ static void add_against_parent(struct buf *out, const struct native *n, const st
         buf_puts(out, gain > 0 ? " better than " : " worse than ");
     }
     add_name(out, id);
-    if (gain != 0 && n->report->noise_std > 0 && fabs(gain) <= n->report->needed)
+    if (gain != 0 && n->report->noise_std > 0 && fabs(gain) <= needed_for(n->report, trial->notes))
         buf_puts(out, ", within the noise");
 }
 
