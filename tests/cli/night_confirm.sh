@@ -49,9 +49,10 @@ first=$(json exp_id)
 must_have s/lineage.json noise_freedom
 must_run verify -C s
 # The end of a night names the setting with its mean, and not the score of its luckiest run; the block gives each run its threshold.
-run night sweep.json -C s
 must_run best -C s
-must_have err "the best of the store is $first, $(sed -n 's/^setting  *//p' out)"
+answer=$(sed -n 's/^setting  *//p' out)
+run night sweep.json -C s
+must_have err "the best of the store is $first, $answer"
 must_run render -C s --sections recent
 must_have out ', another run of '
 goes night sweep.json -C seven -q --runs 7

@@ -452,7 +452,7 @@ else
 fi
 
 # ---- parents ----
-must_run run -C n -q --parent best -- sh -c 'echo METRIC score=9'
+must_run run -C n -q --parent best -- sh -c 'echo METRIC score=900'
 must_equal '000 keep' "$(field n 4) $(field n 9)"
 must_fail 2 "no trial '77'" run -C n --parent 77 -- true
 must_run -C n verify
