@@ -324,51 +324,63 @@ static char *trained(const char *dir, const struct trainer_recipe *recipe, struc
     return bytes;
 }
 
-static bool same_end(const char *dir, const struct trainer_recipe *a, const struct trainer_recipe *b)
+struct end {
+    char *bytes;
+    size_t n;
+};
+
+static struct end end_of(const char *dir, const struct trainer_recipe *recipe)
 {
     struct told told;
-    size_t n, m;
-    char *x = trained(dir, a, &told, &n), *y = trained(dir, b, &told, &m);
-    bool same = n == m && memcmp(x, y, n) == 0;
-    free(x);
-    free(y);
+    struct end end;
+    end.bytes = trained(dir, recipe, &told, &end.n);
+    return end;
+}
+
+static bool ends_at(const char *dir, const struct trainer_recipe *recipe, const struct end *expected)
+{
+    struct end end = end_of(dir, recipe);
+    bool same = end.n == expected->n && memcmp(end.bytes, expected->bytes, end.n) == 0;
+    free(end.bytes);
     return same;
 }
 
 static void every_setting_changes_what_is_learned(void **state)
 {
-    struct trainer_recipe recipe = ppo_recipe();
+    struct trainer_recipe recipe = ppo_recipe(), rloo = ppo_recipe();
     const struct {
-        double *member, value;
-    } changes[] = {{&recipe.tasks[0].algorithm.gamma, 0.9},
-                   {&recipe.tasks[0].algorithm.lam, 0.8},
-                   {&recipe.value.coef, 0.1},
-                   {&recipe.value.clip, 0.001},
-                   {&recipe.value.learning_rate, 1e-2}};
-    assert_true(same_end(*state, &recipe, &recipe));
+        double *member, *of_rloo, value;
+    } changes[] = {{&recipe.tasks[0].algorithm.gamma, &rloo.tasks[0].algorithm.gamma, 0.9},
+                   {&recipe.tasks[0].algorithm.lam, &rloo.tasks[0].algorithm.lam, 0.8},
+                   {&recipe.value.coef, &rloo.value.coef, 0.1},
+                   {&recipe.value.clip, &rloo.value.clip, 0.001},
+                   {&recipe.value.learning_rate, &rloo.value.learning_rate, 1e-2}};
+    rloo.tasks[0].algorithm.name = RL_ALGORITHM_RLOO;
+    check_recipe(&rloo);
+    struct end plain = end_of(*state, &recipe), plain_rloo = end_of(*state, &rloo);
+    assert_true(ends_at(*state, &recipe, &plain));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        struct trainer_recipe plain = recipe;
         double kept = *changes[i].member;
-        *changes[i].member = changes[i].value;
-        if (same_end(*state, &plain, &recipe))
+        *changes[i].member = *changes[i].of_rloo = changes[i].value;
+        if (ends_at(*state, &recipe, &plain))
             fail_msg("setting %zu changes nothing", i);
-        plain.tasks[0].algorithm.name = RL_ALGORITHM_RLOO;
-        struct trainer_recipe other = recipe;
-        other.tasks[0].algorithm.name = RL_ALGORITHM_RLOO;
-        check_recipe(&plain);
-        check_recipe(&other);
-        if (!same_end(*state, &plain, &other))
+        check_recipe(&rloo);
+        if (!ends_at(*state, &rloo, &plain_rloo))
             fail_msg("setting %zu changes rloo", i);
-        *changes[i].member = kept;
+        *changes[i].member = *changes[i].of_rloo = kept;
     }
+    free(plain.bytes);
+    free(plain_rloo.bytes);
 }
 
 static void threads_change_nothing(void **state)
 {
     struct trainer_recipe one = ppo_recipe(), more = one;
     one.threads = 1;
+    struct end end = end_of(*state, &one);
     for (more.threads = 2; more.threads <= 3; more.threads++)
-        assert_true(same_end(*state, &one, &more));
+        assert_true(ends_at(*state, &more, &end));
+    free(end.bytes);
 }
 
 int main(void)
