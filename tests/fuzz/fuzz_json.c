@@ -1,6 +1,6 @@
 /*
  * fuzz_json.c: reads hostile JSON. An object with the key `family` is run as a case of that kernel, like the golden
- * vectors; anything else is read as lineage.json.
+ * vectors, also in a list; anything else is read as lineage.json.
  */
 #include <string.h>
 
@@ -31,9 +31,8 @@ static void read_config(const char *text, size_t size)
     buf_release(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run_case(const json_t *root)
 {
-    json_t *root = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
     const char *family = json_string_value(json_object_get(root, "family"));
     const struct case_kernel *kernel = family ? case_find(family, false) : NULL;
     const struct case_kernel *single = family ? case_find(family, true) : NULL;
@@ -41,7 +40,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run_kernel(kernel, root);
     if (single)
         run_kernel(single, root);
-    if (!family)
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_t *root = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *item;
+    size_t i;
+    run_case(root);
+    json_array_foreach(root, i, item)
+        run_case(item);
+    if (!json_string_value(json_object_get(root, "family")))
         read_config((const char *)data, size);
     json_decref(root);
     return 0;
