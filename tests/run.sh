@@ -95,6 +95,12 @@ configure() # BUILD OPTION...
     cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_WERROR=$errors -DLINEAGE_BUILD_TESTS=ON "$@" >/dev/null
 }
 
+# configure_once BUILD OPTION...: nothing in this build is compiled twice, so it has no use for the cache of the first one.
+configure_once()
+{
+    ([ "$CCACHE_DIR" != "$plain/ccache" ] || unset CMAKE_C_COMPILER_LAUNCHER && configure "$@")
+}
+
 # Most tests make small files and remove them: in memory where there is room, which takes half as long. Tests of a disk have their own.
 if [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] && [ "$(df -Pk /dev/shm | awk 'END { print $4 }')" -gt 4000000 ]; then
     TMPDIR=/dev/shm
@@ -154,12 +160,10 @@ report()
     return 0
 }
 
-# run_threaded TEST...: where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through
+# run_threaded TEST..., after configure_threaded: where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through
 # archer); to gcc's libgomp every parallel loop looks like a race.
 run_threaded()
 {
-    configure "$here/build-thread" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Sanitize \
-        "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-pass-failed" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_SANITIZE=thread
     case $* in
     *_hostile*) set -- "$@" lineage ;; # these tests start the command
     esac
@@ -169,12 +173,32 @@ run_threaded()
     run_tests "$here/build-thread" -R "^($(echo "$@" | tr ' ' '|'))\$" --no-label-summary
 }
 
+configure_threaded()
+{
+    configure_once "$here/build-thread" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Sanitize \
+        "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-pass-failed" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_SANITIZE=thread
+}
+
+# meanwhile BUILD TARGET...: builds what the next tests need with the processor time that the tests before `meanwhile_end` leave.
+# It has the lowest priority, and whatever it has not done by then, or cannot do, is left to the build in the foreground.
+meanwhile()
+{
+    nice -n 19 ninja -C "$@" >"$plain/meanwhile.log" 2>&1 &
+    beside=$!
+}
+
+meanwhile_end() # ninja ends its compilers and removes what they had half written
+{
+    kill "$beside" 2>/dev/null || :
+    wait "$beside" || :
+}
+
 configure "$plain" -DLINEAGE_TESTS_ONCE=$([ "$which" = all ] && [ $# -eq 0 ] && echo ON || echo OFF)
 ninja -C "$plain" # its own line says how far it is
 [ -z "$fetching" ] || wait "$fetching"
 if [ "$which" = long ]; then
     run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
-    [ $# -gt 0 ] || run_threaded mcp_hostile serve_hostile trainer_generate trainer_run
+    [ $# -gt 0 ] || { configure_threaded; run_threaded mcp_hostile serve_hostile trainer_generate trainer_run; }
     report
     [ "$failed" -eq 0 ] || exit 1
     "$plain/tests/marathon" 20000 1 "$plain/cli/lineage"
@@ -186,20 +210,32 @@ if [ "$which" = core ]; then
     exit $failed
 fi
 
+# -O1 and line numbers alone: with -O3 and full debugging information compiling takes three times as long. gcc sees texts
+# cut off there that are never that long; the build above has that warning.
+configure_once "$sanitized" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" \
+    -DCMAKE_CXX_FLAGS_SANITIZE=-O1 -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
+
 # Each test runs once: here those that sanitizers would disturb, and those whose numbers optimized code computes.
+meanwhile "$sanitized"
 if [ $# -gt 0 ]; then
     run_tests "$plain" -LE '^long$' "$@"
 else
     run_tests "$plain" -L '^(plain|numbers)$' -LE '^long$' --no-label-summary
 fi
+meanwhile_end
 
-[ "$CCACHE_DIR" != "$plain/ccache" ] || unset CMAKE_C_COMPILER_LAUNCHER # nothing below is compiled twice
-# -O1 and line numbers alone: with -O3 and full debugging information compiling takes three times as long. gcc sees texts
-# cut off there that are never that long; the build above has that warning.
-configure "$sanitized" -DCMAKE_BUILD_TYPE=Sanitize "-DCMAKE_C_FLAGS_SANITIZE=-O1 -Wno-format-truncation" -DCMAKE_CXX_FLAGS_SANITIZE=-O1 \
-    -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
 ninja -C "$sanitized"
-run_tests "$sanitized" -LE "^(plain|long)\$" "${@:---no-label-summary}"
-[ $# -gt 0 ] || run_threaded writers lineage_rules lineage_cut_off lineage_mirror_changes rlcore_loss rlcore_properties
+if [ $# -gt 0 ]; then
+    run_tests "$sanitized" -LE "^(plain|long)\$" "$@"
+else
+    configure_threaded
+    threaded='writers lineage_rules lineage_cut_off lineage_mirror_changes rlcore_loss rlcore_properties'
+    # shellcheck disable=SC2086 # a list of words
+    meanwhile "$here/build-thread" $threaded
+    run_tests "$sanitized" -LE "^(plain|long)\$" --no-label-summary
+    meanwhile_end
+    # shellcheck disable=SC2086
+    run_threaded $threaded
+fi
 report
 exit $failed
