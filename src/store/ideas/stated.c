@@ -193,12 +193,6 @@ static bool find_name(const struct tokens *t, size_t i, struct stated *c)
             if (p_first < p_end)
                 c->prefix = span_of(t, p_first, p_end);
         }
-        /* "floor of max(0.3, x)" */
-        if (i > 1 && first + 2 == i && token_is_mark(t, i - 1, '(') && t->items[i - 1].glued && !c->prefix.length) {
-            words_before(t, first - (first > 0 && token_is(t, first - 1, "of")), false, &p_first, &p_end);
-            if (p_first < p_end)
-                c->prefix = span_of(t, p_first, p_end);
-        }
     }
     return true;
 }
