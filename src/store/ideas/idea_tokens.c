@@ -29,11 +29,6 @@ uint32_t code_point(const char *text, size_t at, size_t length, size_t *size)
     return n > 0 ? (uint32_t)c : 0xFFFD;
 }
 
-static bool is_digit(uint32_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_subscript(uint32_t c)
 {
     return c >= 0x2080 && c <= 0x2089;

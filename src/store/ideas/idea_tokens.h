@@ -13,6 +13,19 @@
 
 #include "../format/ascii.h"
 
+static inline bool is_digit(uint32_t c)
+{
+    return c >= '0' && c <= '9';
+}
+static inline bool is_lower(uint32_t c)
+{
+    return c >= 'a' && c <= 'z';
+}
+static inline bool is_upper(uint32_t c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
 enum token_kind { TOKEN_WORD, TOKEN_NUMBER, TOKEN_ARROW, TOKEN_MARK };
 
 /* Marks are one ASCII character: the character itself, '|' for a dash between clauses, 'x' for a multiplication sign,

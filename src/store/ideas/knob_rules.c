@@ -17,29 +17,15 @@ struct ruled_name {
     char words[];
 };
 
-enum { SPELLED_MAX = KNOB_WORDS * (KNOB_WORD_MAX + 1) };
-
-static int by_word(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* The words of a name in alphabetic order; returns the length of the text. */
-static size_t spell(char out[SPELLED_MAX], const char *name)
+static size_t spell(char out[KNOB_TEXT_MAX], const char *name)
 {
     struct knob_words words;
-    size_t length = 0;
-    out[0] = '\0';
-    knob_words_split(&words, name, strlen(name));
-    qsort(words.words, words.n, sizeof *words.words, by_word);
-    for (size_t i = 0; i < words.n; i++)
-        length += (size_t)snprintf(out + length, SPELLED_MAX - length, "%s%s", i ? " " : "", words.words[i]);
-    return length;
+    return knob_words_sort(out, &words, name);
 }
 
 static struct ruled_name *find(const struct lineage_ideas *ideas, const char *name)
 {
-    char words[SPELLED_MAX];
+    char words[KNOB_TEXT_MAX];
     struct ruled_name *found = NULL;
     size_t length = ideas->ruled_names ? spell(words, name) : 0;
     if (length)
@@ -49,7 +35,7 @@ static struct ruled_name *find(const struct lineage_ideas *ideas, const char *na
 
 static struct ruled_name *find_or_add(struct lineage_ideas *ideas, const char *name)
 {
-    char words[SPELLED_MAX];
+    char words[KNOB_TEXT_MAX];
     struct ruled_name *made = find(ideas, name);
     if (made)
         return made;
@@ -97,7 +83,7 @@ static enum lineage_status separate(struct lineage_ideas *ideas, const struct li
 enum lineage_status lineage_ideas_add_rules(struct lineage_ideas *ideas, const struct lineage_knob_rule *rules, size_t n,
                                             struct lineage_error *err)
 {
-    char words[SPELLED_MAX];
+    char words[KNOB_TEXT_MAX];
     if (ideas->settled)
         return store_fail(err, LINEAGE_EINVAL, "rules cannot be added to a settled set of ideas");
     if (n > LINEAGE_KNOB_RULES - ideas->n_rules)

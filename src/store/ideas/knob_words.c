@@ -1,6 +1,8 @@
 /* knob_words.c: brings names of settings and words of prose into one spelling. */
 #include "knob_words.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "idea_tokens.h"
@@ -15,21 +17,6 @@ static const struct {
 
 /* Words that say nothing about which knob is meant. */
 #define EMPTY_WORDS " the a an of for to in on at and or by with its per new old our this that from value values "
-
-static bool is_lower(uint32_t c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_upper(uint32_t c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-static bool is_digit(uint32_t c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Removes a plural or possessive s, but leaves "loss", "bias" and "axis" unchanged. */
 static size_t singular(const char *word, size_t length)
@@ -118,6 +105,26 @@ void knob_words_split(struct knob_words *words, const char *name, size_t length)
         last = c;
     }
     finish_word(&s);
+}
+
+static int by_word(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+size_t knob_words_sort(char out[KNOB_TEXT_MAX], struct knob_words *words, const char *name)
+{
+    size_t length = 0, n = 0;
+    knob_words_split(words, name, strlen(name));
+    qsort(words->words, words->n, sizeof *words->words, by_word);
+    for (size_t i = 0; i < words->n; i++)
+        if (!n || strcmp(words->words[n - 1], words->words[i]) != 0) {
+            memmove(words->words[n++], words->words[i], KNOB_WORD_MAX);
+            length += (size_t)sprintf(out + length, "%s%s", length ? " " : "", words->words[i]);
+        }
+    out[length] = '\0';
+    words->n = n;
+    return length;
 }
 
 static bool ends(const char *word, size_t length, const char *end)

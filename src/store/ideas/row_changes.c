@@ -24,32 +24,19 @@ bool row_is_metric(void *context, const char *name, size_t length)
     return false;
 }
 
-static int by_word(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Stores the words of a change's name, each once, as one text and as terms. */
 static bool row_name_knob(struct lineage_ideas *ideas, struct lineage_change *change, struct change_key *key,
                           const char **ruled_by, struct arena *arena, bool add)
 {
     struct knob_words words;
-    const char *list[CHANGE_WORDS];
-    char knob[CHANGE_WORDS * (KNOB_WORD_MAX + 1)] = "", stem[KNOB_WORD_MAX];
-    size_t length = 0;
-    const char *ruled = knob_rule_name(ideas, change->name, &key->apart), *name = ruled ? ruled : change->name;
+    char knob[KNOB_TEXT_MAX], stem[KNOB_WORD_MAX];
+    const char *ruled = knob_rule_name(ideas, change->name, &key->apart);
     if (ruled_by)
         *ruled_by = ruled;
-    knob_words_split(&words, name, strlen(name));
-    for (size_t i = 0; i < words.n; i++)
-        list[i] = words.words[i];
-    qsort(list, words.n, sizeof *list, by_word);
+    const size_t length = knob_words_sort(knob, &words, ruled ? ruled : change->name);
     key->n = 0;
     for (size_t i = 0; i < words.n; i++) {
-        if (i && strcmp(list[i], list[i - 1]) == 0)
-            continue;
-        length += (size_t)snprintf(knob + length, sizeof knob - length, "%s%s", i ? " " : "", list[i]);
-        word_stem(stem, list[i], strlen(list[i]));
+        word_stem(stem, words.words[i], strlen(words.words[i]));
         uint32_t term =
             add ? text_table_add(&ideas->terms, stem, strlen(stem)) : text_table_find(&ideas->terms, stem, strlen(stem));
         if (term != TEXT_NONE)

@@ -118,7 +118,7 @@ static bool put_text(struct taking *t, const char *text, bool notes)
 
 static void put_changes(struct taking *t, size_t n)
 {
-    char text[CHANGE_WORDS * (KNOB_WORD_MAX + 1) + 48];
+    char text[KNOB_TEXT_MAX + 48];
     for (size_t i = 0; i < n; i++) {
         const struct lineage_change *c = &t->search->changes[i];
         int length = snprintf(text, sizeof text, "=%s", c->knob);
