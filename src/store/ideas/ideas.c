@@ -314,12 +314,11 @@ bool lineage_ideas_change_at(struct lineage_change *change, const struct lineage
 const char *ideas_knob_of(struct lineage_ideas *ideas, const char *name, struct arena *arena)
 {
     struct idea_row row = {.idea = {.exp_id = ""}, .is_text = true};
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     buf_printf(&text, "%s 1 → 2", name);
     row.idea.hypothesis = text.data;
     bool ok = !text.failed && row_read_query(ideas, &row, arena);
     const char *knob = ok && row.idea.n_changes ? row.search->changes[0].knob : "";
     row_release(&row);
-    buf_release(&text);
     return ok ? knob : NULL;
 }

@@ -111,7 +111,6 @@ static enum lineage_status go_to(struct cache *c, struct listing *l, size_t i, b
 {
     const struct idea_row *rows = c->ideas->rows;
     const uint64_t seq = rows[i].idea.seq;
-    enum lineage_status status = LINEAGE_OK;
     if (seq > l->last) {
         size_t end = i;
         while (end + 1 < c->ideas->n && rows[end + 1].idea.seq == rows[end].idea.seq + 1)
@@ -120,12 +119,12 @@ static enum lineage_status go_to(struct cache *c, struct listing *l, size_t i, b
         sqlite3_reset(l->stmt);
         sqlite3_bind_int64(l->stmt, 1, (int64_t)seq);
         sqlite3_bind_int64(l->stmt, 2, (int64_t)l->last);
-        status = next(c, l, err);
+        TRY(next(c, l, err));
     }
-    while (status == LINEAGE_OK && !l->ended && (uint64_t)sqlite3_column_int64(l->stmt, 0) < seq)
-        status = next(c, l, err);
-    *there = status == LINEAGE_OK && !l->ended && (uint64_t)sqlite3_column_int64(l->stmt, 0) == seq;
-    return status;
+    while (!l->ended && (uint64_t)sqlite3_column_int64(l->stmt, 0) < seq)
+        TRY(next(c, l, err));
+    *there = !l->ended && (uint64_t)sqlite3_column_int64(l->stmt, 0) == seq;
+    return LINEAGE_OK;
 }
 
 static const char *text_at(sqlite3_stmt *stmt, int column)
@@ -145,8 +144,8 @@ static enum lineage_status take_changes(struct cache *c, struct listing *l, size
     struct row_change stated[LINEAGE_IDEAS_CHANGES];
     size_t n = 0;
     bool there, ok = true;
-    enum lineage_status status = go_to(c, l, i, &there, err);
-    while (status == LINEAGE_OK && there) {
+    TRY(go_to(c, l, i, &there, err));
+    while (there) {
         const struct lineage_change change = {.name = mirror_text(l->stmt, 2),
                                               .from = text_at(l->stmt, 3),
                                               .to = mirror_text(l->stmt, 4),
@@ -156,16 +155,14 @@ static enum lineage_status take_changes(struct cache *c, struct listing *l, size
         if (!*change.name)
             ; /* an edited table */
         else if (strcmp(mirror_text(l->stmt, 1), "measured") == 0)
-            status = lineage_ideas_add_change(c->ideas, i, &change, err);
+            TRY(lineage_ideas_add_change(c->ideas, i, &change, err));
         else if (n < LINEAGE_IDEAS_CHANGES)
             ok = ok && row_change_of(&stated[n++], c->ideas, &change, sqlite3_column_int(l->stmt, 7) != 0);
-        if (status == LINEAGE_OK)
-            status = next(c, l, err);
-        if (status == LINEAGE_OK)
-            status = go_to(c, l, i, &there, err);
+        TRY(next(c, l, err));
+        TRY(go_to(c, l, i, &there, err));
     }
     ok = ok && row_keep_stated(c->ideas, &c->ideas->rows[i], stated, n);
-    return ok ? status : store_no_memory(err);
+    return ok ? LINEAGE_OK : store_no_memory(err);
 }
 
 static enum lineage_status take_cites(struct cache *c, struct listing *l, size_t i, struct lineage_error *err)
@@ -173,17 +170,16 @@ static enum lineage_status take_cites(struct cache *c, struct listing *l, size_t
     uint32_t mentions[LINEAGE_IDEAS_CITES];
     size_t n = 0;
     bool there, ok = true;
-    enum lineage_status status = go_to(c, l, i, &there, err);
-    while (ok && status == LINEAGE_OK && there && n < LINEAGE_IDEAS_CITES) {
+    TRY(go_to(c, l, i, &there, err));
+    while (ok && there && n < LINEAGE_IDEAS_CITES) {
         const char *text = mirror_text(l->stmt, 1);
         mentions[n] = text_table_add(&c->ideas->shared, text, strlen(text));
         ok = mentions[n++] != TEXT_NONE;
-        status = next(c, l, err);
-        if (status == LINEAGE_OK)
-            status = go_to(c, l, i, &there, err);
+        TRY(next(c, l, err));
+        TRY(go_to(c, l, i, &there, err));
     }
     ok = ok && row_keep_mentions(c->ideas, &c->ideas->rows[i], mentions, n, 0);
-    return ok ? status : store_no_memory(err);
+    return ok ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* A question of mirror_ask: takes the entries that lineage.db has. It is asked again if lineage.db was damaged. One transaction, so
@@ -205,7 +201,7 @@ static enum lineage_status load(void *question, struct lineage_error *err)
         status = mirror_prepare(c->mirror, &lists[i].stmt, statements[i], err);
     for (size_t i = c->first; i < c->ideas->n && status == LINEAGE_OK; i++) {
         struct entry *entry = &c->entries[i - c->first];
-        bool there;
+        bool there = false;
         c->ideas->rows[i].mentions = NULL;
         const size_t given = c->ideas->n_given;
         status = go_to(c, &lists[0], i, &there, err);
@@ -278,22 +274,19 @@ static enum lineage_status save_row(struct cache *c, size_t i, size_t *given, st
 {
     const struct idea_row *row = &c->ideas->rows[i];
     const int64_t seq = (int64_t)row->idea.seq;
-    enum lineage_status status = mirror_do(c->mirror, err, "DELETE FROM change_rows WHERE seq = ?", "i", seq);
-    if (status == LINEAGE_OK)
-        status = mirror_do(c->mirror, err, "DELETE FROM citation_rows WHERE seq = ?", "i", seq);
-    for (size_t k = 0; k < row->idea.n_changes && status == LINEAGE_OK; k++)
-        status = save_change(c, seq, k, &row->own[k], err);
+    TRY(mirror_do(c->mirror, err, "DELETE FROM change_rows WHERE seq = ?", "i", seq));
+    TRY(mirror_do(c->mirror, err, "DELETE FROM citation_rows WHERE seq = ?", "i", seq));
+    for (size_t k = 0; k < row->idea.n_changes; k++)
+        TRY(save_change(c, seq, k, &row->own[k], err));
     while (*given < c->ideas->n_given && c->ideas->given[*given].trial < i)
         ++*given;
-    for (size_t k = 0; *given < c->ideas->n_given && c->ideas->given[*given].trial == i && status == LINEAGE_OK; k++)
-        status = save_change(c, seq, k, &c->ideas->given[(*given)++].change, err);
-    for (size_t k = 0; k < row->n_mentions && status == LINEAGE_OK; k++)
-        status =
-            mirror_do(c->mirror, err, "INSERT INTO citation_rows (seq, place, mention, in_notes) VALUES (?,?,?,?)", "iisi", seq,
-                      (int64_t)k, c->ideas->shared.entries[row->mentions[k]].text, (int64_t)(k >= row->n_in_hypothesis));
-    return status == LINEAGE_OK ? mirror_do(c->mirror, err, "REPLACE INTO readings (seq, digest, reader) VALUES (?,?,?)", "iii",
-                                            seq, (int64_t)c->entries[i - c->first].digest, (int64_t)ideas_seed(c->ideas))
-                                : status;
+    for (size_t k = 0; *given < c->ideas->n_given && c->ideas->given[*given].trial == i; k++)
+        TRY(save_change(c, seq, k, &c->ideas->given[(*given)++].change, err));
+    for (size_t k = 0; k < row->n_mentions; k++)
+        TRY(mirror_do(c->mirror, err, "INSERT INTO citation_rows (seq, place, mention, in_notes) VALUES (?,?,?,?)", "iisi", seq,
+                      (int64_t)k, c->ideas->shared.entries[row->mentions[k]].text, (int64_t)(k >= row->n_in_hypothesis)));
+    return mirror_do(c->mirror, err, "REPLACE INTO readings (seq, digest, reader) VALUES (?,?,?)", "iii", seq,
+                     (int64_t)c->entries[i - c->first].digest, (int64_t)ideas_seed(c->ideas));
 }
 
 static bool must_save(const struct entry *entry)

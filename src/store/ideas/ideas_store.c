@@ -98,9 +98,8 @@ enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct 
 
 enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err)
 {
-    enum lineage_status status = lineage_ideas_new(ideas, err);
-    if (status == LINEAGE_OK)
-        status = lineage_ideas_add_store(*ideas, store, err);
+    TRY(lineage_ideas_new(ideas, err));
+    enum lineage_status status = lineage_ideas_add_store(*ideas, store, err);
     if (status == LINEAGE_OK)
         status = lineage_ideas_settle(*ideas, err);
     if (status != LINEAGE_OK) {
@@ -154,7 +153,7 @@ static enum lineage_status add_mention(struct near *near, const char *mention, s
 {
     char padded[8];
     int64_t seq = 0;
-    size_t length = strlen(mention);
+    const size_t length = strlen(mention);
     enum lineage_status status = mirror_find(near->store->mirror, mention, &seq, err);
     if (status == LINEAGE_ENOTFOUND && length < width && width < sizeof padded) {
         memset(padded, '0', width - length);
@@ -166,30 +165,29 @@ static enum lineage_status add_mention(struct near *near, const char *mention, s
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+static void release_ideas(struct lineage_ideas **ideas)
+{
+    lineage_ideas_release(*ideas);
+}
+
+#define SCOPED_IDEAS RELEASED_BY(release_ideas) struct lineage_ideas
+
 /* Reads the texts of the trial by itself, to know what it cites. */
 static enum lineage_status add_cited(struct near *near, int64_t seq, struct lineage_error *err)
 {
-    struct lineage_trial trial = {0}, first = {0};
-    struct lineage_ideas *alone = NULL;
-    enum lineage_status status = mirror_load(near->store->mirror, seq, &trial, err);
-    if (status == LINEAGE_OK)
-        status = mirror_load(near->store->mirror, 1, &first, err);
-    if (status == LINEAGE_OK)
-        status = lineage_ideas_new(&alone, err);
-    if (status == LINEAGE_OK)
-        status = lineage_ideas_add(alone, &trial, false, err);
-    if (status == LINEAGE_OK && !row_make_reading(alone, &alone->rows[0]))
-        status = store_no_memory(err);
-    if (status == LINEAGE_OK) {
-        const struct idea_row *row = &alone->rows[0];
-        size_t width = strlen(id_bare(first.exp_id));
-        for (size_t i = 0; status == LINEAGE_OK && i < row->n_mentions; i++)
-            status = add_mention(near, alone->shared.entries[row->mentions[i]].text, width, err);
-    }
-    lineage_ideas_release(alone);
-    lineage_trial_release(&first);
-    lineage_trial_release(&trial);
-    return status;
+    SCOPED_TRIAL trial = {0};
+    SCOPED_TRIAL first = {0};
+    SCOPED_IDEAS *alone = NULL;
+    TRY(mirror_load(near->store->mirror, seq, &trial, err));
+    TRY(mirror_load(near->store->mirror, 1, &first, err));
+    TRY(lineage_ideas_new(&alone, err));
+    TRY(lineage_ideas_add(alone, &trial, false, err));
+    const struct idea_row *row = alone->rows;
+    if (!row_make_reading(alone, alone->rows))
+        return store_no_memory(err);
+    for (size_t i = 0; i < row->n_mentions; i++)
+        TRY(add_mention(near, alone->shared.entries[row->mentions[i]].text, strlen(id_bare(first.exp_id)), err));
+    return LINEAGE_OK;
 }
 
 /* A question of mirror_ask: lists the rows of the set, ascending and each once. The first trial is always one of them, because
@@ -200,29 +198,26 @@ static enum lineage_status find_near(void *question, struct lineage_error *err)
     struct mirror *mirror = near->store->mirror;
     int64_t seq = 0;
     near->seqs.n = 0;
-    enum lineage_status status = mirror_sync(mirror, err);
+    TRY(mirror_sync(mirror, err));
     const int64_t rows = (int64_t)mirror_position(mirror)->rows + 1; /* one more for a provisional row */
-    near->whole = status == LINEAGE_OK && rows <= LINEAGE_IDEAS_NEAR_WHOLE;
-    if (status != LINEAGE_OK || near->whole)
-        return status;
+    near->whole = rows <= LINEAGE_IDEAS_NEAR_WHOLE;
+    if (near->whole)
+        return LINEAGE_OK;
     if (near->id)
-        status = mirror_find(mirror, near->id, &seq, err);
-    if (status == LINEAGE_OK)
-        status = add(near, 1, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < near->n_alike; i++)
-        status = add(near, (int64_t)near->alike[i], err);
-    for (int64_t i = 1; status == LINEAGE_OK && near->n_alike && i <= LINEAGE_IDEAS_NEAR_SAMPLE; i++)
-        status = add(near, i * (rows - 1) / LINEAGE_IDEAS_NEAR_SAMPLE, err);
+        TRY(mirror_find(mirror, near->id, &seq, err));
+    TRY(add(near, 1, err));
+    for (size_t i = 0; i < near->n_alike; i++)
+        TRY(add(near, (int64_t)near->alike[i], err));
+    for (int64_t i = 1; near->n_alike && i <= LINEAGE_IDEAS_NEAR_SAMPLE; i++)
+        TRY(add(near, i * (rows - 1) / LINEAGE_IDEAS_NEAR_SAMPLE, err));
     const int64_t around = near->n_alike || !near->id ? 0 : LINEAGE_IDEAS_NEAR_AROUND;
-    for (int64_t at = seq - around; status == LINEAGE_OK && at <= seq + around; at++)
+    for (int64_t at = seq - around; at <= seq + around; at++)
         if (at > 1 && (at == seq || at < rows))
-            status = add(near, at, err);
-    if (status == LINEAGE_OK && around)
-        status = add_ancestors(near, seq, err);
-    if (status == LINEAGE_OK && near->id)
-        status = add_cited(near, seq, err);
-    if (status != LINEAGE_OK)
-        return status;
+            TRY(add(near, at, err));
+    if (around)
+        TRY(add_ancestors(near, seq, err));
+    if (near->id)
+        TRY(add_cited(near, seq, err));
     mirror_seqs_sort(&near->seqs);
     size_t n = 0;
     for (size_t i = 0; i < near->seqs.n; i++)
@@ -241,7 +236,7 @@ static bool is_counted(const struct near *near, int64_t seq)
 
 static enum lineage_status add_rows(struct lineage_ideas *ideas, const struct near *near, struct lineage_error *err)
 {
-    struct mirror_rows *rows = calloc(1, sizeof *rows);
+    SCOPED_FREE struct mirror_rows *rows = calloc(1, sizeof *rows);
     enum lineage_status status = rows ? LINEAGE_OK : store_no_memory(err);
     for (size_t at = 0; status == LINEAGE_OK && at < near->seqs.n; at += rows->n) {
         status = mirror_borrow_rows(near->store->mirror, near->seqs.items + at, near->seqs.n - at, rows, err);
@@ -254,7 +249,6 @@ static enum lineage_status add_rows(struct lineage_ideas *ideas, const struct ne
     }
     if (rows)
         arena_release(&rows->arena);
-    free(rows);
     return status;
 }
 
@@ -290,23 +284,18 @@ enum lineage_status lineage_ideas_add_near(struct lineage_ideas *ideas, struct l
 static enum lineage_status read_all(struct lineage_store *store, struct lineage_error *err)
 {
     const struct lineage_query one = {.limit = 1};
-    struct lineage_ideas *first, *all = NULL;
+    SCOPED_IDEAS *first = NULL;
+    SCOPED_IDEAS *all = NULL;
     struct lineage_cursor *cursor;
     bool complete = false;
-    enum lineage_status status = lineage_ideas_new(&first, err);
-    if (status == LINEAGE_OK)
-        status = ideas_rows_open(&cursor, store, &one, err);
-    if (status == LINEAGE_OK)
-        status = ideas_rows_add(first, store, cursor, err);
-    if (status == LINEAGE_OK)
-        status = ideas_cache_is_complete(&complete, first, store, err);
-    if (status == LINEAGE_OK && !complete)
-        status = lineage_ideas_new(&all, err);
-    if (status == LINEAGE_OK && !complete)
-        status = lineage_ideas_add_store(all, store, err);
-    lineage_ideas_release(first);
-    lineage_ideas_release(all);
-    return status;
+    TRY(lineage_ideas_new(&first, err));
+    TRY(ideas_rows_open(&cursor, store, &one, err));
+    TRY(ideas_rows_add(first, store, cursor, err));
+    TRY(ideas_cache_is_complete(&complete, first, store, err));
+    if (complete)
+        return LINEAGE_OK;
+    TRY(lineage_ideas_new(&all, err));
+    return lineage_ideas_add_store(all, store, err);
 }
 
 /* Whether the text has the word in it, in upper or lower case. */

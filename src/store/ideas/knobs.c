@@ -286,14 +286,13 @@ static size_t spelled(const struct lineage_knobs *knobs, const struct lineage_id
 
 const struct lineage_knob *lineage_knobs_named(const struct lineage_knobs *knobs, struct lineage_ideas *ideas, const char *name)
 {
-    struct arena arena = {0};
+    SCOPED_ARENA arena = {0};
     const char *knob = ideas_knob_of(ideas, name, &arena);
     size_t at = 0;
     while (at < knobs->n && (!knob || strcmp(knobs->items[at].knob, knob) != 0))
         at++;
     if (at == knobs->n)
         at = spelled(knobs, ideas, name);
-    arena_release(&arena);
     return at < knobs->n ? &knobs->items[at] : NULL;
 }
 

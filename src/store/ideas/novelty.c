@@ -146,11 +146,8 @@ static bool add_claim(struct claims *claims, size_t trial, struct idea_row *row,
         return false;
     enum claim_scope scope = scope_of(t, i, row);
     if (!similar_pairs(claims->pairs, &n, PAIRS_MAX, claims->ideas, row, row->is_text ? claims->arena : &claims->ideas->arena,
-                       before, self))
-        return false;
-    if (!LIST_ROOM(claims->items, claims->n, claims->capacity))
-        return false;
-    if (!counter)
+                       before, self) ||
+        !LIST_ROOM(claims->items, claims->n, claims->capacity) || !counter)
         return false;
     for (size_t k = 0; k < n && n_counter < COUNTERS_MAX; k++)
         if (contradicts(claims, row, &claims->pairs[k], scope)) {
@@ -252,12 +249,10 @@ enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
     *list = (struct lineage_novelty_list){0};
     struct claims claims = {
         .ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
-    struct arena arena = {0};
-    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
+    SCOPED_ARENA arena = {0};
+    RELEASED_BY(row_release) struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     bool ok = claims.arena && claims.pairs && ideas->settled && ideas_prepare_search(ideas) &&
               row_read_query(ideas, &row, &arena) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
-    row_release(&row);
-    arena_release(&arena);
     return finish(list, &claims, ok, err);
 }
 

@@ -344,7 +344,7 @@ static int by_verdict(const void *a, const void *b)
 
 static const char *reason(struct arena *arena, const struct similar_pair *pair)
 {
-    struct buf out = {0};
+    SCOPED_BUF out = {0};
     if (pair->knob) {
         int a = change_direction(pair->knob), b = change_direction(pair->query_knob);
         buf_printf(&out, "same knob %s, ", pair->knob->name);
@@ -360,17 +360,15 @@ static const char *reason(struct arena *arena, const struct similar_pair *pair)
         buf_puts(&out, "; it is cited as tried again");
     else if (pair->cited)
         buf_puts(&out, "; it is cited");
-    const char *text = out.failed ? NULL : arena_text(arena, out.data, out.length);
-    buf_release(&out);
-    return text;
+    return out.failed ? NULL : arena_text(arena, out.data, out.length);
 }
 
 static enum lineage_status answer(struct lineage_similar_list *list, struct lineage_ideas *ideas, struct idea_row *query,
                                   size_t before, size_t self, size_t limit, struct lineage_error *err)
 {
-    struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
+    SCOPED_FREE struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
     struct arena *arena = calloc(1, sizeof *arena);
-    struct buf remark = {0};
+    SCOPED_BUF remark = {0};
     size_t n = 0;
     *list = (struct lineage_similar_list){.memory = arena};
     bool ok =
@@ -404,10 +402,7 @@ static enum lineage_status answer(struct lineage_similar_list *list, struct line
     }
     if (ok && remark.length)
         ok = (list->remark = arena_text(arena, remark.data, remark.length)) != NULL;
-    ok = ok && !remark.failed;
-    buf_release(&remark);
-    free(pairs);
-    if (ok)
+    if (ok && !remark.failed)
         return LINEAGE_OK;
     lineage_similar_release(list);
     return store_no_memory(err);
@@ -439,15 +434,12 @@ enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, str
 enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list, struct lineage_ideas *ideas, const char *text,
                                                size_t limit, struct lineage_error *err)
 {
-    struct arena arena = {0};
-    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
+    SCOPED_ARENA arena = {0};
+    RELEASED_BY(row_release) struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .is_text = true};
     *list = (struct lineage_similar_list){0};
-    enum lineage_status status = ideas_prepare_search(ideas) && row_read_query(ideas, &row, &arena)
-                                     ? answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err)
-                                     : store_no_memory(err);
-    row_release(&row);
-    arena_release(&arena);
-    return status;
+    return ideas_prepare_search(ideas) && row_read_query(ideas, &row, &arena)
+               ? answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err)
+               : store_no_memory(err);
 }
 
 void lineage_similar_release(struct lineage_similar_list *list)
