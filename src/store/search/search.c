@@ -599,23 +599,20 @@ static enum lineage_status make_temp(struct mirror *mirror, struct lineage_store
     RELEASED_BY(remarked_release) struct remarked r = {.mirror = mirror, .status = LINEAGE_OK, .err = err};
     int64_t last = 0;
     enum lineage_status status = lineage_remarks_read(store, NULL, take_remark, &r, err);
-    if (r.status != LINEAGE_OK)
-        status = r.status;
-    if (status == LINEAGE_OK)
-        status = mirror_integer(mirror, &last, err, "SELECT max(seq) FROM trials", "");
+    TRY(r.status);
+    TRY(status);
+    TRY(mirror_integer(mirror, &last, err, "SELECT max(seq) FROM trials", ""));
     *made = r.n > 0 || last > indexed;
-    if (status == LINEAGE_OK && *made)
-        status = mirror_exec(mirror, "DROP TABLE IF EXISTS temp.search_now", err);
-    if (status == LINEAGE_OK && *made)
-        status = mirror_exec(mirror, temp_sql, err);
-    for (size_t i = 0; i < r.n && status == LINEAGE_OK; i++)
-        status = r.trials[i].text.failed
-                     ? store_no_memory(err)
-                     : add_rows(mirror, insert, ROWS, r.trials[i].seq - 1, r.trials[i].seq, r.trials[i].text.data, err);
-    if (status == LINEAGE_OK && *made)
-        status = add_rows(mirror, insert, ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq", indexed,
-                          last, "", err);
-    return status;
+    if (!*made)
+        return LINEAGE_OK;
+    TRY(mirror_exec(mirror, "DROP TABLE IF EXISTS temp.search_now", err));
+    TRY(mirror_exec(mirror, temp_sql, err));
+    for (size_t i = 0; i < r.n; i++)
+        TRY(r.trials[i].text.failed
+                ? store_no_memory(err)
+                : add_rows(mirror, insert, ROWS, r.trials[i].seq - 1, r.trials[i].seq, r.trials[i].text.data, err));
+    return add_rows(mirror, insert, ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq", indexed, last,
+                    "", err);
 }
 
 /* ---- looking ---- */
@@ -715,18 +712,13 @@ struct alike_word {
     int64_t rows; /* rows that have it, ALIKE_COMMON for more */
 };
 
-static bool is_word_byte(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80);
-}
-
 /* Lists the words of a text that has the form of the index, each once; one and two letters say too little. */
 static size_t list_words(struct alike_word words[ALIKE_WORDS], const char *text)
 {
     size_t n = 0;
     for (size_t length; *text && n < ALIKE_WORDS; text += length ? length : 1) {
         bool known = false;
-        for (length = 0; is_word_byte(text[length]);)
+        for (length = 0; ascii_is_word(text[length]) || text[length] & 0x80;)
             length++;
         if (length < 3 || length >= ALIKE_WORD_MAX)
             continue;
@@ -773,11 +765,12 @@ static enum lineage_status search_index_alike(struct mirror *mirror, struct line
     SCOPED_BUF expression = {0};
     bool on_file = false;
     search_text(&expression, text);
-    size_t n = expression.data && !expression.failed ? list_words(words, expression.data) : 0;
-    enum lineage_status status =
-        expression.failed ? store_no_memory(err) : bring_up(mirror, (int64_t)mirror_position(mirror)->rows, &on_file, err);
-    if (status == LINEAGE_OK && on_file)
-        status = count_rows(mirror, words, n, err);
+    if (expression.failed)
+        return store_no_memory(err);
+    const size_t n = expression.data ? list_words(words, expression.data) : 0;
+    TRY(bring_up(mirror, (int64_t)mirror_position(mirror)->rows, &on_file, err));
+    if (on_file)
+        TRY(count_rows(mirror, words, n, err));
     if (n)
         qsort(words, n, sizeof *words, by_rows);
     buf_reset(&expression);
@@ -786,11 +779,9 @@ static enum lineage_status search_index_alike(struct mirror *mirror, struct line
         buf_printf(&expression, "%s\"%s\"", i ? " OR " : "", words[i].text);
         rows += words[i].rows;
     }
-    if (status == LINEAGE_OK && expression.failed)
-        status = store_no_memory(err);
-    if (status == LINEAGE_OK && n)
-        status = search_index_find(mirror, store, expression.data, NULL, true, limit, found, err);
-    return status;
+    if (expression.failed)
+        return store_no_memory(err);
+    return n ? search_index_find(mirror, store, expression.data, NULL, true, limit, found, err) : LINEAGE_OK;
 }
 
 /* ---- lineage_search: parses the words, asks the index, and selects the trials that count ---- */
