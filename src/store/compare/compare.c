@@ -198,17 +198,11 @@ static void average_seeds(struct group *g)
 /* A full array is merged first, so that a million trials of a few seeds need a few entries. */
 static bool note_score(struct group *g, const struct observation *seen)
 {
-    bool full = g->n_seen == g->capacity;
+    const bool full = g->n_seen == g->capacity;
     if (full)
         merge_seeds(g);
-    if (full && g->n_seen >= g->capacity / 2) {
-        size_t capacity = g->capacity ? g->capacity * 2 : 32;
-        struct observation *grown = realloc(g->seen, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        g->seen = grown;
-        g->capacity = capacity;
-    }
+    if (full && g->n_seen >= g->capacity / 2 && !LIST_ROOM(g->seen, g->capacity, g->capacity))
+        return false;
     g->seen[g->n_seen++] = *seen;
     return true;
 }
@@ -433,10 +427,8 @@ static enum lineage_status is_specialist(struct comparing *c, const char *text, 
     const struct lineage_query query = {.specialist = text, .limit = 1};
     struct lineage_cursor *cursor;
     struct lineage_trial trial;
-    enum lineage_status status = lineage_query_open(&cursor, c->store, &query, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = lineage_cursor_next(cursor, &trial, err);
+    TRY(lineage_query_open(&cursor, c->store, &query, err));
+    const enum lineage_status status = lineage_cursor_next(cursor, &trial, err);
     *found = status == LINEAGE_OK;
     lineage_cursor_close(cursor);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
@@ -449,13 +441,12 @@ static enum lineage_status add_ids(struct comparing *c, struct group *g, const c
     char *rest;
     enum lineage_status status = LINEAGE_OK;
     for (char *id = strtok_r(pieces, ",", &rest); status == LINEAGE_OK && id; id = strtok_r(NULL, ",", &rest)) {
-        struct lineage_trial trial = {0};
+        SCOPED_TRIAL trial = {0};
         status = lineage_find(c->store, id, &trial, err);
         if (status == LINEAGE_ENOTFOUND)
             return unknown_variant(text, err);
         if (status == LINEAGE_OK)
             status = add_trial(c, g, &trial, err);
-        lineage_trial_release(&trial);
     }
     return status;
 }
@@ -535,14 +526,12 @@ static enum lineage_status collect_text(struct comparing *c, const char *text, s
         return err->status;
     if (!pieces)
         return store_no_memory(err);
-    enum lineage_status status = is_specialist(c, text, &specialist, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = specialist          ? add_found(c, &query, g, NULL, err)
-             : strchr(text, '=') ? add_matching(c, g, text, pieces, err)
-                                 : add_ids(c, g, text, pieces, err);
+    TRY(is_specialist(c, text, &specialist, err));
+    TRY(specialist          ? add_found(c, &query, g, NULL, err)
+        : strchr(text, '=') ? add_matching(c, g, text, pieces, err)
+                            : add_ids(c, g, text, pieces, err));
     bool none = !g->variant.n_trials && !g->variant.failed && !g->variant.aborted && !g->variant.without_seed;
-    return status == LINEAGE_OK && none && !specialist ? unknown_variant(text, err) : status;
+    return none && !specialist ? unknown_variant(text, err) : LINEAGE_OK;
 }
 
 /* ---- the whole ---- */
@@ -610,19 +599,15 @@ static enum lineage_status variants_collect(struct comparing *c, struct lineage_
         return store_fail(err, LINEAGE_EINVAL, "trials of the caller are compared by specialist, without conditions");
     if (o->n_conditions > MAX_CONDITIONS)
         return store_fail(err, LINEAGE_ELIMIT, "more than %d conditions", MAX_CONDITIONS);
-    enum lineage_status status = split_over(c, err);
-    if (status == LINEAGE_OK)
-        status = find_beyond(c, err);
-    if (status == LINEAGE_OK)
-        status = o->n_variants ? collect_given(c, err) : collect_by(c, err);
-    if (status == LINEAGE_OK && c->n < 2)
-        status =
-            store_fail(err, LINEAGE_EINVAL, "nothing to compare: %s", c->n ? "there is only one variant" : "no trial matches");
-    if (status == LINEAGE_OK)
-        status = place_baseline(c, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < c->n; i++)
+    TRY(split_over(c, err));
+    TRY(find_beyond(c, err));
+    TRY(o->n_variants ? collect_given(c, err) : collect_by(c, err));
+    if (c->n < 2)
+        return store_fail(err, LINEAGE_EINVAL, "nothing to compare: %s", c->n ? "there is only one variant" : "no trial matches");
+    TRY(place_baseline(c, err));
+    for (size_t i = 0; i < c->n; i++)
         average_seeds(&c->groups[i]);
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Frees only the arrays that realloc allocated; the arena owns everything else. */
@@ -738,13 +723,13 @@ static size_t pair_up(const struct group *baseline, const struct group *g, doubl
 /* The number of pairs is not known in advance, so the scratch array has the largest possible size. */
 static enum lineage_status test_group(const struct group *baseline, struct group *g, double confidence, struct lineage_error *err)
 {
-    double scale, *differences = calloc(g->n_seen + 1, sizeof *differences);
+    double scale;
+    SCOPED_FREE double *differences = calloc(g->n_seen + 1, sizeof *differences);
     if (!differences)
         return store_no_memory(err);
     size_t n = pair_up(baseline, g, differences, &scale);
     paired_test(&g->variant, differences, n, scale, confidence);
     g->variant.unpaired = baseline->n_seen + g->n_seen - 2 * n;
-    free(differences);
     return LINEAGE_OK;
 }
 
