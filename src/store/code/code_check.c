@@ -68,10 +68,9 @@ static bool check_object(struct checking *c, const struct lineage_trial *row, co
 
 static void check_named(struct checking *c, const struct lineage_trial *row, const char *digest)
 {
-    struct buf bytes = {0};
+    SCOPED_BUF bytes = {0};
     if (is_new(c, digest, false))
         check_object(c, row, digest, &bytes);
-    buf_release(&bytes);
 }
 
 static void check_row(void *context, const struct lineage_trial *row)
@@ -80,8 +79,8 @@ static void check_row(void *context, const struct lineage_trial *row)
     struct lineage_code_note note;
     struct lineage_code code = {0};
     struct lineage_error why = {0};
-    struct arena arena = {0};
-    struct buf text = {0};
+    SCOPED_ARENA arena = {0};
+    SCOPED_BUF text = {0};
     if (c->status != LINEAGE_OK || !lineage_code_note_parse(&note, row->notes) || !is_new(c, note.digest, true))
         return;
     memcpy(code.digest, note.digest, sizeof code.digest);
@@ -98,8 +97,6 @@ static void check_row(void *context, const struct lineage_trial *row)
         for (size_t i = 0; status == LINEAGE_OK && i < code.n_diffs; i++)
             check_named(c, row, code.diffs[i]);
     }
-    buf_release(&text);
-    arena_release(&arena);
 }
 
 /* Reports entries that the store did not make. A name with a leading dot is a temporary file of fs_replace. */

@@ -152,45 +152,41 @@ static enum lineage_status keep_diffs(struct keeping *k, const struct lineage_co
 
 static enum lineage_status keep_list(struct keeping *k)
 {
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     code_list_print(&text, &k->code);
-    enum lineage_status status = text.failed ? store_no_memory(k->err)
-                                 : text.length > CODE_OBJECT_BYTES
-                                     ? store_fail(k->err, LINEAGE_ELIMIT, "code: the list of files and diffs is too long")
-                                     : code_object_put(k->code.digest, k->store, text.data, text.length, k->err);
-    buf_release(&text);
-    return status;
+    if (text.failed)
+        return store_no_memory(k->err);
+    if (text.length > CODE_OBJECT_BYTES)
+        return store_fail(k->err, LINEAGE_ELIMIT, "code: the list of files and diffs is too long");
+    return code_object_put(k->code.digest, k->store, text.data, text.length, k->err);
+}
+
+static void keeping_release(struct keeping *k)
+{
+    arena_release(&k->arena);
 }
 
 enum lineage_status lineage_code_keep(char note[LINEAGE_CODE_NOTE_MAX], struct lineage_store *store,
                                       const struct lineage_code_source *source, struct lineage_error *err)
 {
-    struct keeping k = {.store = store, .err = err};
+    RELEASED_BY(keeping_release) struct keeping k = {.store = store, .err = err};
     struct lineage_code_note made = {.change = ""};
     note[0] = '\0';
-    enum lineage_status status = store_check_owner(store, err);
-    if (status == LINEAGE_OK && !(k.files = arena_alloc(&k.arena, LINEAGE_CODE_FILES_MAX, sizeof *k.files)))
-        status = store_no_memory(err);
-    if (status == LINEAGE_OK)
-        status = keep_directory(&k, AT_FDCWD, source->dir, "");
-    if (status == LINEAGE_OK) {
-        qsort(k.files, k.code.n_files, sizeof *k.files, by_name);
-        k.code.files = k.files;
-        status = note_gone(&k, source);
-    }
-    if (status == LINEAGE_OK)
-        status = keep_diffs(&k, source);
-    if (status == LINEAGE_OK)
-        status = keep_list(&k);
-    if (status == LINEAGE_OK) {
+    TRY(store_check_owner(store, err));
+    if (!(k.files = arena_alloc(&k.arena, LINEAGE_CODE_FILES_MAX, sizeof *k.files)))
+        return store_no_memory(err);
+    TRY(keep_directory(&k, AT_FDCWD, source->dir, ""));
+    qsort(k.files, k.code.n_files, sizeof *k.files, by_name);
+    k.code.files = k.files;
+    TRY(note_gone(&k, source));
+    TRY(keep_diffs(&k, source));
+    TRY(keep_list(&k));
+    memcpy(made.digest, k.code.digest, sizeof made.digest);
+    if (source->diff) {
         struct lineage_diffstat stat;
-        memcpy(made.digest, k.code.digest, sizeof made.digest);
-        if (source->diff) {
-            lineage_diffstat_read(&stat, source->diff, strlen(source->diff));
-            lineage_diffstat_format(made.change, &stat);
-        }
-        lineage_code_note_format(note, &made);
+        lineage_diffstat_read(&stat, source->diff, strlen(source->diff));
+        lineage_diffstat_format(made.change, &stat);
     }
-    arena_release(&k.arena);
-    return status;
+    lineage_code_note_format(note, &made);
+    return LINEAGE_OK;
 }

@@ -152,8 +152,8 @@ void collect_file(struct collecting *c, const char *path, const struct file_text
         collect_code(c, path, NULL, 0, 0, LINEAGE_LINES_BINARY);
         return;
     }
-    struct buf marks = {0};
-    struct diff_file *f = calloc(1, sizeof *f);
+    SCOPED_BUF marks = {0};
+    SCOPED_FREE struct diff_file *f = calloc(1, sizeof *f);
     if (f && line_diff(&marks, old, new)) {
         f->c = c;
         f->line = 1;
@@ -166,8 +166,6 @@ void collect_file(struct collecting *c, const char *path, const struct file_text
         end_file(f);
     } else
         c->failed = true;
-    buf_release(&marks);
-    free(f);
 }
 
 /* Copies a name; "" if it cannot be a path. */
@@ -196,10 +194,10 @@ static void read_binary(struct diff_file *f, const char *line, size_t length)
 
 void collect_diff(struct collecting *c, const char *diff, size_t length)
 {
-    struct diff_file *f = calloc(1, sizeof *f);
+    SCOPED_FREE struct diff_file *f = calloc(1, sizeof *f);
     struct diff_reader line = {.at = diff, .end = diff + length};
     char path[PATH_LENGTH_MAX], old_path[PATH_LENGTH_MAX] = "";
-    struct buf marks = {0};
+    SCOPED_BUF marks = {0};
     bool in_hunk = false;
     if (!f) {
         c->failed = true;
@@ -235,8 +233,6 @@ void collect_diff(struct collecting *c, const char *diff, size_t length)
             read_binary(f, line.text, line.length);
     }
     end_file(f);
-    buf_release(&marks);
     buf_release(&f->old);
     buf_release(&f->new);
-    free(f);
 }

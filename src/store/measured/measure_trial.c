@@ -41,12 +41,11 @@ enum { RUN_MAX = 1 << 20, DIFF_MAX = 16 << 20, WORDS_MAX = 4096, ID_MAX = 200 };
 static void read_run(struct program *program)
 {
     struct lineage_error ignored;
-    struct buf text = {0};
+    SCOPED_BUF text = {0};
     if (program->provenance_fd >= 0 && read_regular(&text, program->provenance_fd, "run.json", RUN_MAX) &&
         json_text_parse(&program->run, "run.json", LINEAGE_EINVAL, text.data, text.length, 0, &ignored) == LINEAGE_ENOMEM)
         program->failed = true;
     program->failed = program->failed || text.failed;
-    buf_release(&text);
     const json_t *git = json_object_get(program->run, "git");
     program->has_git = git != NULL;
     program->commit = json_string_value(json_object_get(git, "commit"));
@@ -148,12 +147,11 @@ static const char **words_of(const struct program *program, struct arena *arena,
 /* Compares commands and the variables set by --env. Returns false if one of them has no command. */
 static bool program_compare_commands(struct collecting *c, const struct program *from, const struct program *to)
 {
-    struct arena arena = {0};
+    SCOPED_ARENA arena = {0};
     size_t n_from, n_to;
     const char **before = words_of(from, &arena, &n_from, &c->failed), **after = words_of(to, &arena, &n_to, &c->failed);
     if (before && after)
         collect_commands(c, before, n_from, after, n_to);
-    arena_release(&arena);
     return before && after;
 }
 
@@ -162,14 +160,13 @@ static bool program_compare_commands(struct collecting *c, const struct program 
 /* Reads the diff between the commits of two trials. Returns false if none was recorded for them. */
 static bool read_parent_diff(struct collecting *c, const struct program *from, const struct program *to)
 {
-    struct buf diff = {0};
+    SCOPED_BUF diff = {0};
     if (!to->change || !*from->exp_id || strcmp(id_bare(to->against), id_bare(from->exp_id)) != 0)
         return false;
     bool there = read_regular(&diff, to->provenance_fd, "parent.diff", DIFF_MAX);
     if (there)
         collect_diff(c, diff.data, diff.length);
     c->failed = c->failed || diff.failed;
-    buf_release(&diff);
     return there || !*to->change; /* "": the code is the same */
 }
 
@@ -271,9 +268,8 @@ static enum lineage_status compare(struct question *q, struct collecting *c, str
 {
     struct lineage_trial trial;
     struct program mine, other;
-    enum lineage_status status = mirror_borrow(q->store->mirror, (int64_t)q->seq, &trial, arena, err);
-    if (status != LINEAGE_OK)
-        return status;
+    enum lineage_status status = LINEAGE_OK;
+    TRY(mirror_borrow(q->store->mirror, (int64_t)q->seq, &trial, arena, err));
     program_open(&mine, q->store, &trial);
     q->settled = !mine.gone;
     c->failed = mine.failed;
