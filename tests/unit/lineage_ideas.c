@@ -244,7 +244,7 @@ static void a_changed_reading_has_a_new_version(void **state)
     static const struct {
         unsigned version;
         uint64_t digest;
-    } known = {10, 0xc15565ca0b26662b};
+    } known = {11, 0xc15565ca0b26662b};
     static const char *const texts[][2] = {
         {"Lower mixup_alpha 0.4 → 0.2 on top of exp_012", "wd=0.1; grad_clip=1.0 | retry of 588, unlike #041"},
         {"Raise entropy bonus from 1% to 2%; keeps shared_buffers=512K", "gives val_bpb 1.08 because of decay"},

@@ -11,7 +11,7 @@
 
 /* Raise it whenever the same texts may give another reading: after a change of idea_tokens.c, stated*.c, citations.c,
  * quantity.c, reading.c or row_is_metric. A test of lineage_ideas fails if that was forgotten. */
-#define READING_VERSION 10
+#define READING_VERSION 11
 
 enum { CHANGE_WORDS = KNOB_WORDS, COLUMNS_MAX = 32 };
 
