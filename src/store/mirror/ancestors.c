@@ -2,8 +2,8 @@
  * ancestors.c: computes the table `ancestors`.
  *
  * A parent is a name. The row that it names may come later in the log, be missing, or change when a later row has the same id;
- * and a void may change whether an ancestor is kept. So the rows to compute are the new ones, the moved ones, and all their
- * descendants. If these are many, the whole table is computed again, without looking for descendants.
+ * and a void may change whether an ancestor is kept. Rows usually come behind their parents, so the rows to compute are those from
+ * the first new or moved one on. Where a row before it has its parent among them, the whole table is computed again.
  *
  * In a log in which no row names a parent, trials go on from the last kept one (lineage/report.h). There the last kept trial
  * before a row takes the place of its parent, and a change of a row moves all rows after it.
@@ -23,15 +23,12 @@ struct place {
 };
 enum { ON_THE_WAY = 1, COMPUTED };
 
-/* The rows to compute. They are either a stretch of the log or any rows, which are found by a hash table. */
+/* The rows to compute: those from `first` to the end of the log. */
 struct places {
     struct mirror *mirror;
-    struct place *items; /* [n] */
-    size_t n, capacity;
-    bool stretch; /* items[i] has seq first + i */
+    struct place *items; /* [n] items[i] has seq first + i */
+    size_t n;
     uint32_t first;
-    uint32_t *slots; /* otherwise: open addressing, index + 1, 0 is empty; [n_slots], a power of two */
-    size_t n_slots;
     bool no_parents; /* no row of the log names a parent */
     uint32_t *way;   /* scratch memory of the walk: indices of items */
     size_t n_way, way_capacity;
@@ -46,17 +43,16 @@ struct places {
 
 /* ---- moved rows ---- */
 
-/* Rows that name the trial in another spelling may mean another row; they are computed again in vain. */
+/* Rows c that name the row t as their parent. Some in another spelling may mean another row; they are computed again in vain. */
+#define CHILDREN                                                                                                                 \
+    "trials t CROSS JOIN trials c INDEXED BY trials_by_parent ON c.parent_exp IN (t.exp_id, 'exp_' || t.exp_id,"                 \
+    " CASE WHEN substr(t.exp_id, 1, 4) = 'exp_' THEN substr(t.exp_id, 5) END) AND c.parent_exp <> ''"
+
 enum lineage_status ancestors_add_children(struct mirror_seqs *rows, struct mirror *mirror, int64_t seq,
                                            struct lineage_error *err)
 {
-    static const char sql[] = "SELECT c.seq FROM trials t CROSS JOIN trials c INDEXED BY "
-                              "trials_by_parent ON c.parent_exp IN (t.exp_id,"
-                              " 'exp_' || t.exp_id, CASE WHEN substr(t.exp_id, 1, 4) = 'exp_' THEN "
-                              "substr(t.exp_id, 5) END)"
-                              " AND c.parent_exp <> '' WHERE t.seq = ?1";
     sqlite3_stmt *stmt;
-    TRY(mirror_rows(mirror, &stmt, err, sql, "i", seq));
+    TRY(mirror_rows(mirror, &stmt, err, "SELECT c.seq FROM " CHILDREN " WHERE t.seq = ?1", "i", seq));
     return mirror_list_seqs(rows, mirror, stmt, err);
 }
 
@@ -70,128 +66,26 @@ enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror 
     return mirror_list_seqs(rows, mirror, stmt, err);
 }
 
-/* ---- which rows to compute ---- */
-
 static struct place *find(const struct places *places, uint32_t seq)
 {
-    if (places->stretch)
-        return seq >= places->first && seq - places->first < places->n ? &places->items[seq - places->first] : NULL;
-    size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u >> 20) & (places->n_slots - 1);
-    for (; places->n_slots && places->slots[slot]; slot = (slot + 1) & (places->n_slots - 1))
-        if (places->items[places->slots[slot] - 1].seq == seq)
-            return &places->items[places->slots[slot] - 1];
-    return NULL;
-}
-
-/* The table is at most half full. */
-static bool enter(struct places *places)
-{
-    bool grow = 2 * (places->n + 1) > places->n_slots;
-    size_t from = places->n - 1;
-    if (grow) {
-        size_t n_slots = places->n_slots ? 2 * places->n_slots : 64;
-        uint32_t *slots = calloc(n_slots, sizeof *slots);
-        if (!slots)
-            return false;
-        free(places->slots);
-        places->slots = slots;
-        places->n_slots = n_slots;
-        from = 0;
-    }
-    for (size_t i = from; i < places->n; i++) {
-        size_t slot = (size_t)((uint64_t)places->items[i].seq * 0x9e3779b97f4a7c15u >> 20) & (places->n_slots - 1);
-        while (places->slots[slot])
-            slot = (slot + 1) & (places->n_slots - 1);
-        places->slots[slot] = (uint32_t)i + 1;
-    }
-    return true;
-}
-
-static bool add(struct places *places, uint32_t seq)
-{
-    if (find(places, seq))
-        return true;
-    if (!LIST_ROOM(places->items, places->n, places->capacity))
-        return false;
-    places->items[places->n++] = (struct place){.seq = seq};
-    return enter(places);
-}
-
-/* Adds the rows that descend from those in the set. Stops, with *too_many set, when the set has more than `most` rows. */
-static enum lineage_status add_descendants(struct places *places, size_t most, bool *too_many, struct lineage_error *err)
-{
-    struct mirror_seqs children = {0};
-    enum lineage_status status = LINEAGE_OK;
-    *too_many = places->n > most;
-    for (size_t i = 0; status == LINEAGE_OK && !*too_many && i < places->n; i++) {
-        children.n = 0;
-        status = ancestors_add_children(&children, places->mirror, places->items[i].seq, err);
-        for (size_t k = 0; status == LINEAGE_OK && k < children.n; k++)
-            if (!add(places, (uint32_t)children.items[k]))
-                status = store_no_memory(err);
-        *too_many = places->n > most;
-    }
-    free(children.items);
-    return status;
-}
-
-/* Makes the set a stretch of the log, first..last. */
-static bool take_stretch(struct places *places, uint32_t first, uint32_t last)
-{
-    size_t n = last >= first ? (size_t)last - first + 1 : 0;
-    free(places->items);
-    free(places->slots);
-    places->slots = NULL;
-    places->n_slots = 0;
-    places->stretch = true;
-    places->first = first;
-    places->items = calloc(n + 1, sizeof *places->items);
-    places->n = places->capacity = places->items ? n : 0;
-    for (size_t i = 0; i < places->n; i++)
-        places->items[i].seq = first + (uint32_t)i;
-    return places->items != NULL;
+    return seq >= places->first && seq - places->first < places->n ? &places->items[seq - places->first] : NULL;
 }
 
 /* ---- what they depend on ---- */
 
-/* Reads the status and the parent of each row by itself: there are few. */
-static enum lineage_status read_each(struct places *places, struct lineage_error *err)
+/* Reads the status and the parent of each row. */
+static enum lineage_status read_rows(struct places *places, struct lineage_error *err)
 {
-    static const char sql[] = "SELECT t.status IN ('keep', 'baseline'), CASE WHEN t.parent_exp <> '' THEN " PARENT
-                              " ELSE 0 END FROM trials t WHERE t.seq = ?1";
+    static const char sql[] = "SELECT t.seq, t.status IN ('keep', 'baseline'), CASE WHEN t.parent_exp <> '' THEN " PARENT
+                              " ELSE 0 END FROM trials t WHERE t.seq >= ?1";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(places->mirror, &stmt, sql, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < places->n; i++) {
-        struct place *place = &places->items[i];
-        sqlite3_reset(stmt);
-        sqlite3_bind_int64(stmt, 1, place->seq);
-        status = mirror_step(places->mirror, stmt, err);
-        if (status == LINEAGE_OK) {
-            place->kept = sqlite3_column_int(stmt, 0) != 0;
-            place->parent = (uint32_t)sqlite3_column_int64(stmt, 1);
+    enum lineage_status status = mirror_rows(places->mirror, &stmt, err, sql, "i", (int64_t)places->first);
+    while (mirror_next(&status, places->mirror, stmt, err)) {
+        struct place *place = find(places, (uint32_t)sqlite3_column_int64(stmt, 0));
+        if (place) {
+            place->kept = sqlite3_column_int(stmt, 1) != 0;
+            place->parent = (uint32_t)sqlite3_column_int64(stmt, 2);
         }
-    }
-    return mirror_end_rows(stmt, status);
-}
-
-/* Reads both from indexes that contain all that is needed, because the rows of a whole log are wide. */
-static enum lineage_status read_stretch(struct places *places, struct lineage_error *err)
-{
-    static const char kept[] = "SELECT seq FROM trials INDEXED BY kept_by_score WHERE status IN ('keep', 'baseline')";
-    static const char parents[] = "SELECT t.seq, " PARENT " FROM trials t INDEXED BY trials_by_parent WHERE t.parent_exp <> ''";
-    sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(places->mirror, &stmt, kept, err);
-    while (mirror_next(&status, places->mirror, stmt, err)) {
-        struct place *place = find(places, (uint32_t)sqlite3_column_int64(stmt, 0));
-        if (place)
-            place->kept = 1;
-    }
-    if (status == LINEAGE_OK)
-        status = mirror_prepare(places->mirror, &stmt, parents, err);
-    while (mirror_next(&status, places->mirror, stmt, err)) {
-        struct place *place = find(places, (uint32_t)sqlite3_column_int64(stmt, 0));
-        if (place)
-            place->parent = (uint32_t)sqlite3_column_int64(stmt, 1);
     }
     return status;
 }
@@ -299,7 +193,7 @@ static enum lineage_status compute_from(struct places *places, struct place *pla
     return LINEAGE_OK;
 }
 
-/* Takes the last kept trial before each row for its parent. The set is a stretch, up to the end of the log. */
+/* Takes the last kept trial before each row for its parent. */
 static enum lineage_status follow_keeps(struct places *places, struct lineage_error *err)
 {
     static const char sql[] = "SELECT CASE WHEN kept THEN seq ELSE above END FROM ancestors WHERE seq = ?1";
@@ -329,7 +223,7 @@ static enum lineage_status write_all(const struct places *places, struct lineage
 
 static enum lineage_status compute_all(struct places *places, struct lineage_error *err)
 {
-    TRY(places->stretch ? read_stretch(places, err) : read_each(places, err));
+    TRY(read_rows(places, err));
     if (places->no_parents)
         TRY(follow_keeps(places, err));
     for (size_t i = 0; i < places->n; i++)
@@ -363,42 +257,32 @@ static enum lineage_status look_at_extent(struct extent *extent, struct mirror *
     return LINEAGE_OK;
 }
 
-/* Rows from the first new or moved one on. */
-static bool take_rest(struct places *places, const struct extent *extent, const struct mirror_seqs *moved)
+/*
+ * *first becomes the first row to compute: of the new and the moved ones, unless a row before it has its parent among them, which is rare.
+ * Above a quarter of the log, computing everything costs less than looking for such rows.
+ */
+static enum lineage_status find_first(uint32_t *first, struct mirror *mirror, const struct extent *extent,
+                                      const struct mirror_seqs *moved, struct lineage_error *err)
 {
-    uint32_t first = extent->there + 1;
+    bool all = extent->there && extent->no_parents == extent->had_parents; /* the first parent came, or the last one went */
+    *first = extent->there + 1;
     for (size_t i = 0; i < moved->n; i++)
-        if (moved->items[i] < first)
-            first = (uint32_t)moved->items[i];
-    return take_stretch(places, first, extent->rows);
-}
-
-/* Chooses the rows to compute. Above a quarter of the log, computing everything costs less than looking for descendants. */
-static enum lineage_status choose(struct places *places, const struct extent *extent, const struct mirror_seqs *moved,
-                                  struct lineage_error *err)
-{
-    enum { FEW = 1000 };
-    const size_t most = extent->rows / 4 > FEW ? extent->rows / 4 : FEW;
-    bool turned = extent->there && extent->no_parents == extent->had_parents;
-    bool too_many = turned || extent->rows - extent->there > most, ok = true;
-    enum lineage_status status = LINEAGE_OK;
-    if (places->no_parents && !turned)
-        return take_rest(places, extent, moved) ? LINEAGE_OK : store_no_memory(err);
-    for (uint32_t seq = extent->there + 1; ok && !too_many && seq <= extent->rows; seq++)
-        ok = add(places, seq);
-    for (size_t i = 0; ok && !too_many && i < moved->n; i++)
-        ok = moved->items[i] > extent->rows || add(places, (uint32_t)moved->items[i]);
-    if (ok && !too_many)
-        status = add_descendants(places, most, &too_many, err);
-    if (ok && status == LINEAGE_OK && too_many)
-        ok = take_stretch(places, 1, extent->rows);
-    return ok ? status : store_no_memory(err);
+        *first = moved->items[i] < *first ? (uint32_t)moved->items[i] : *first;
+    if (!all && !extent->no_parents && *first > 1)
+        all = extent->rows - extent->there > extent->rows / 4 && extent->rows > 4000;
+    if (!all && !extent->no_parents && *first > 1 && *first <= extent->there)
+        TRY(mirror_has(mirror, &all, err, "SELECT 1 FROM ancestors WHERE seq < ?1 AND parent >= ?1 LIMIT 1", "i",
+                       (int64_t)*first));
+    if (!all && !extent->no_parents && *first > 1)
+        TRY(mirror_has(mirror, &all, err, "SELECT 1 FROM " CHILDREN " WHERE t.seq > ?1 AND c.seq < ?2 LIMIT 1", "ii",
+                       (int64_t)extent->there, (int64_t)*first));
+    *first = all ? 1 : *first;
+    return LINEAGE_OK;
 }
 
 static void release(struct places *places)
 {
     free(places->items);
-    free(places->slots);
     free(places->way);
 }
 
@@ -408,7 +292,13 @@ enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_
     struct extent extent;
     TRY(look_at_extent(&extent, mirror, err));
     places.no_parents = extent.no_parents;
-    TRY(choose(&places, &extent, moved, err));
+    TRY(find_first(&places.first, mirror, &extent, moved, err));
+    places.n = extent.rows >= places.first ? extent.rows - places.first + 1 : 0;
+    places.items = calloc(places.n + 1, sizeof *places.items);
+    if (!places.items)
+        return store_no_memory(err);
+    for (size_t i = 0; i < places.n; i++)
+        places.items[i].seq = places.first + (uint32_t)i;
     TRY(compute_all(&places, err));
     return write_all(&places, err);
 }

@@ -23,7 +23,7 @@ enum lineage_status ancestors_add_voids(struct mirror_seqs *rows, struct mirror 
 
 /*
  * Computes the rows of `ancestors` that are missing or that depend on a moved row, so that the table is the one that a mirror
- * built at once would have. Needs the indexes. One new row with a known parent takes a few look-ups; a moved row costs as
- * much as it has descendants.
+ * built at once would have. Needs the indexes. One new row with a known parent takes a few look-ups; after a moved row, all
+ * rows behind it are computed.
  */
 enum lineage_status ancestors_update(struct mirror *mirror, const struct mirror_seqs *moved, struct lineage_error *err);
