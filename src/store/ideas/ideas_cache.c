@@ -347,9 +347,9 @@ enum lineage_status ideas_cache_read(struct lineage_ideas *ideas, struct lineage
         unsaved = unsaved || must_save(entry);
     }
     if (status == LINEAGE_OK && unsaved && mirror_may_write(store->mirror)) {
-        mirror_wait_no_more(store->mirror, true);
+        mirror_hurry(store->mirror, true);
         save(&c);
-        mirror_wait_no_more(store->mirror, false);
+        mirror_hurry(store->mirror, false);
     }
     free(c.entries);
     return status;

@@ -83,7 +83,7 @@ enum { MIRROR_VERSION = 16 };
 #define DEFAULT_BUSY_MS 5000
 
 /* Statements are finalized first, because each open one would keep the connection alive. Everything known about the
- * file is forgotten. */
+ * file is forgotten, but for the layout of the header, because callers keep the name of the score column until the store is closed. */
 void mirror_disconnect(struct mirror *mirror)
 {
     for (size_t i = 0; i < mirror->n_statements; i++)
@@ -94,11 +94,8 @@ void mirror_disconnect(struct mirror *mirror)
     sqlite3_close_v2(mirror->db); /* memory that an open cursor needs is freed later */
     mirror->db = NULL;
     mirror_place_let_go(mirror);
-    row_layout_release(&mirror->layout);
-    mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
-    mirror->shared = mirror->loaded = mirror->damaged = mirror->unusable = mirror->frozen = false;
-    buf_reset(&mirror->header);
+    mirror->shared = mirror->loaded = false;
 }
 
 /* This is also the first read of the file, so damage to the file's header is found here. */
@@ -165,13 +162,13 @@ static enum lineage_status make_or_check(struct mirror *mirror, struct lineage_e
     return status;
 }
 
-/* Waiting is turned off for a writer whose row is already safe in the log. */
-void mirror_wait_no_more(struct mirror *mirror, bool no_more)
+/* Waiting is turned off for a writer, whose row must not wait for lineage.db. */
+void mirror_hurry(struct mirror *mirror, bool hurry)
 {
     unsigned ms = mirror->store->options.busy_ms;
-    if (!mirror->db)
-        return;
-    sqlite3_busy_timeout(mirror->db, no_more ? 0 : ms ? (int)ms : DEFAULT_BUSY_MS);
+    mirror->in_a_hurry = hurry;
+    if (mirror->db)
+        sqlite3_busy_timeout(mirror->db, hurry ? 0 : ms ? (int)ms : DEFAULT_BUSY_MS);
 }
 
 /* Extended result codes are turned off, because mirror_fail needs only the primary codes. */
@@ -181,7 +178,7 @@ static enum lineage_status open_connection(struct mirror *mirror, const char *pa
     if (sqlite3_open_v2(path, &mirror->db, flags | SQLITE_OPEN_NOMUTEX, vfs) != SQLITE_OK)
         return mirror_fail(mirror, "cannot open", err);
     sqlite3_extended_result_codes(mirror->db, 0);
-    mirror_wait_no_more(mirror, false);
+    mirror_hurry(mirror, mirror->in_a_hurry);
     return LINEAGE_OK;
 }
 
@@ -214,7 +211,7 @@ static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file 
 }
 
 /* Most commands find a mirror that is up to date, or whose last rows they read from the log (mirror_meet), and only read. They read it without locks, so that they leave no files of
- * SQLite beside it, also when they are killed. A command that has to write opens the file again (mirror_thaw). */
+ * SQLite beside it, also when they are killed. A command that has to write opens the file again (MIRROR_WRITE). */
 static bool can_freeze(const struct mirror *mirror, enum mirror_file file)
 {
     bool soon;
@@ -349,80 +346,45 @@ bool mirror_can_thaw(const struct mirror *mirror)
     return mirror->frozen && mirror->writable;
 }
 
-/* The layout stays, because callers keep the name of the score column until the store is closed. */
-enum lineage_status mirror_thaw(struct mirror *mirror, struct lineage_error *err)
+/* A file that is of no use is replaced, not emptied: other processes that have it open go on with the old file, and never see
+ * one without tables. */
+static enum lineage_status connect_now(struct mirror *mirror, enum mirror_way way, struct lineage_error *err)
 {
-    struct buf header = mirror->header;
-    struct row_layout layout = mirror->layout;
-    const bool has_layout = mirror->has_layout;
-    mirror->header = (struct buf){0};
-    mirror->layout = (struct row_layout){0};
-    mirror->has_layout = false;
-    mirror->thawed = true;
-    enum lineage_status status = mirror_connect(mirror, true, err);
-    buf_release(&mirror->header); /* nothing was read yet */
-    row_layout_release(&mirror->layout);
-    mirror->header = header;
-    mirror->layout = layout;
-    mirror->has_layout = has_layout;
-    return status;
+    enum mirror_file file;
+    if (way == MIRROR_ANEW) {
+        TRY(mirror_place_hold(mirror, err));
+        TRY(mirror_place_renew(mirror, err));
+    }
+    TRY(open_file(mirror, mirror->on_disk, &file, err));
+    if (!is_useless(mirror, file))
+        return set_up_in_place(mirror, err);
+    mirror->damaged = true;
+    return store_fail(err, LINEAGE_EDB, "lineage.db is damaged, or of another version");
 }
 
-/* A damaged mirror loses nothing, because it is only a cache: it is rebuilt at once, with a notice. A file that cannot be
- * written cannot be rebuilt by this process, so the caller falls back to memory. */
-enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
+enum lineage_status mirror_connect(struct mirror *mirror, enum mirror_way way, struct lineage_error *err)
 {
-    struct lineage_error why = {0};
-    enum mirror_file file;
     mirror_disconnect(mirror);
-    mirror->on_disk = on_disk;
-    enum lineage_status status = open_file(mirror, on_disk, &file, &why);
-    if (status == LINEAGE_OK && is_useless(mirror, file)) {
-        mirror->damaged = true;
-        status = store_fail(&why, LINEAGE_EDB, "lineage.db is damaged, or of another version");
-    } else if (status == LINEAGE_OK) {
-        status = set_up_in_place(mirror, &why);
-    }
-    if (status != LINEAGE_OK && mirror_can_thaw(mirror))
-        return mirror_thaw(mirror, err);
-    if (status != LINEAGE_OK && mirror->damaged && !mirror->frozen) {
-        if (!mirror_file_is_of_earlier_boot(mirror))
-            store_notice(mirror->store, 0, "%s; making it anew", why.text);
-        status = mirror_connect_anew(mirror, &why);
-    }
-    if (status != LINEAGE_OK) {
+    mirror->damaged = mirror->unusable = mirror->frozen = false;
+    mirror->on_disk = way != MIRROR_MEMORY;
+    mirror->thawed = mirror->thawed || (way != MIRROR_MEMORY && way != MIRROR_READ);
+    enum lineage_status status = connect_now(mirror, way, err);
+    if (status != LINEAGE_OK)
         mirror_disconnect(mirror); /* a half-opened connection has no tables */
-        store_give(err, &why);
-    }
     return status;
 }
 
 enum lineage_status mirror_use_file(struct mirror *mirror, struct lineage_error *err)
 {
     mirror->in_file = true;
-    return mirror_connect(mirror, false, err);
+    return mirror_connect(mirror, MIRROR_MEMORY, err);
 }
 
 enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *err)
 {
     if (!mirror->db)
-        return mirror_connect(mirror, mirror->on_disk, err);
+        return mirror_connect(mirror, mirror->on_disk ? MIRROR_READ : MIRROR_MEMORY, err);
     return sqlite3_get_autocommit(mirror->db) ? LINEAGE_OK : mirror_exec(mirror, "ROLLBACK", err);
-}
-
-/* A file that is of no use is replaced, not emptied: other processes that have it open go on with the old file, and never see
- * one without tables. */
-enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err)
-{
-    enum mirror_file file;
-    mirror_disconnect(mirror);
-    mirror->on_disk = mirror->thawed = true;
-    TRY(mirror_place_hold(mirror, err));
-    TRY(mirror_place_renew(mirror, err));
-    TRY(open_file(mirror, true, &file, err));
-    if (mirror->frozen)
-        return store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
-    return set_up_in_place(mirror, err);
 }
 
 /* Many readers beside one writer need write-ahead mode, but the first load is faster without it. A failure only means

@@ -3,17 +3,22 @@
 
 #include "mirror.h"
 
-/* Closes the open connection and opens the mirror on disk or in memory. A damaged lineage.db is rebuilt at once, with a
- * notice. After a failure no connection is open. */
-enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err);
+/* The ways to open the mirror, in the order in which sync.c tries them. */
+enum mirror_way {
+    MIRROR_AS_IS,   /* the connection that is open now */
+    MIRROR_READ,    /* lineage.db, without locks if nothing writes it */
+    MIRROR_WRITE,   /* lineage.db, for writing if that is possible */
+    MIRROR_REWRITE, /* likewise; then all tables are made again in one transaction */
+    MIRROR_ANEW,    /* a new file in the place of lineage.db, whatever it contains */
+    MIRROR_MEMORY
+};
 
-/* Replaces lineage.db by an empty file, whatever it contains, and opens that. */
-enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err);
+/* Closes the open connection and opens the mirror in that way, which is not MIRROR_AS_IS. After a failure no connection is open, and
+ * `damaged`, `unusable` and `frozen` say what was found. */
+enum lineage_status mirror_connect(struct mirror *mirror, enum mirror_way way, struct lineage_error *err);
 
-/* If the file is read without locks and could be written, opens it for writing; everything known about it is forgotten.
- * mirror_can_thaw: whether that is so. */
+/* Whether the file is read without locks and could be written. */
 bool mirror_can_thaw(const struct mirror *mirror);
-enum lineage_status mirror_thaw(struct mirror *mirror, struct lineage_error *err);
 
 /* Makes a handle usable again after memory ran out: opens the connection if it could not be opened, and rolls back a
  * transaction that could not be ended. */
@@ -29,9 +34,8 @@ enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_erro
  * commit. If another process has the file open, nothing happens and the next sync tries again. */
 void mirror_share(struct mirror *mirror);
 
-/* Sets how long a statement waits for other processes that hold lineage.db: not at all if no_more is true, otherwise
- * the configured time. */
-void mirror_wait_no_more(struct mirror *mirror, bool no_more);
+/* Sets how long a statement waits for other processes that hold lineage.db: the configured time, or not at all in a hurry. */
+void mirror_hurry(struct mirror *mirror, bool hurry);
 
 enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err);
 enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err);

@@ -49,6 +49,7 @@ struct mirror {
     bool shared;       /* the file is in write-ahead mode */
     bool writable;     /* the file could be opened for writing */
     bool thawed;       /* this handle has opened it for writing */
+    bool in_a_hurry;   /* no statement waits for other processes */
     unsigned asking;   /* calls of mirror_ask that run, which ask again if the file changes meanwhile */
     bool frozen;       /* it is read without locks, while nothing writes it (mirror_file_is_settled) */
     bool damaged;      /* some page was found damaged */

@@ -1,10 +1,10 @@
 /*
  * sync.c: keeping the mirror in step with the log, and falling back to memory if the disk cannot be used.
  *
- * Nothing that goes wrong with lineage.db may change an answer: it is a cache, and the log is the truth. So every
- * failure ends in one of three ways. The mirror is rebuilt on disk, or it is built in memory for this handle. If bytes
- * of the log changed, it is built in memory with a notice that names the line, because only the owner can say whether
- * the log or lineage.db is right.
+ * Nothing that goes wrong with lineage.db may change an answer: it is a cache, and the log is the truth. So after a failure the
+ * ways of `enum mirror_way` are tried in their order (next_way, answer): the file once more, a new file, a mirror in memory for this
+ * handle. If bytes of the log changed, it is built in memory with a notice that names the line, because only the owner can say
+ * whether the log or lineage.db is right.
  */
 
 #include <lineage/time.h>
@@ -48,6 +48,7 @@ void mirror_close(struct mirror *mirror)
     mirror_disconnect(mirror);
     mirror_place_release(mirror);
     tsv_reader_free(mirror->reader);
+    row_layout_release(&mirror->layout);
     buf_release(&mirror->header);
     arena_release(&mirror->notes_arena);
     free(mirror);
@@ -56,16 +57,6 @@ void mirror_close(struct mirror *mirror)
 const struct lineage_error *mirror_fallback(const struct mirror *mirror)
 {
     return mirror->fallback.status == LINEAGE_OK ? NULL : &mirror->fallback;
-}
-
-/* The state of the failing file is recorded, so that this handle tries the file again only when it has changed, and not
- * at every question. */
-static enum lineage_status use_memory(struct mirror *mirror, const struct lineage_error *why, struct lineage_error *err)
-{
-    mirror->fallback = *why;
-    mirror->file = mirror_file_state(mirror);
-    store_notice(mirror->store, why->line, "%s; answering from results.tsv itself", why->text);
-    return mirror_connect(mirror, false, err);
 }
 
 /* Whether every byte of the log has been read and the log has not changed since: same file, same length, same time of
@@ -140,10 +131,8 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
  * other needs for writing. After a failure ROLLBACK restores the tables, and `meta` in memory is reset too. */
 static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
-    TRY(status);
-    if (anew)
-        status = mirror_start_anew(mirror, err);
+    TRY(mirror_exec(mirror, "BEGIN IMMEDIATE", err));
+    enum lineage_status status = anew ? mirror_start_anew(mirror, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = check_and_ingest(mirror, err);
     if (status == LINEAGE_OK)
@@ -180,10 +169,9 @@ static void allow_cancelling(struct mirror *mirror, bool allow)
 static enum lineage_status sync_once(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;
-    enum lineage_status status = mirror_recover(mirror, err);
-    TRY(status);
+    TRY(mirror_recover(mirror, err));
     allow_cancelling(mirror, false);
-    status = log_look(mirror->store->log, &log, err);
+    enum lineage_status status = log_look(mirror->store->log, &log, err);
     if (status == LINEAGE_OK && !mirror->loaded) {
         status = load_meta(mirror, err);
         mirror->loaded = status == LINEAGE_OK;
@@ -195,17 +183,6 @@ static enum lineage_status sync_once(struct mirror *mirror, struct lineage_error
     return catch_up(mirror, false, err);
 }
 
-/* A file that is read without locks is opened for writing if it is behind the log, or if it changed while it was read. */
-static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
-{
-    struct lineage_error why = {0};
-    enum lineage_status status = sync_once(mirror, &why);
-    if (status == LINEAGE_OK || status == LINEAGE_EAWAY || status == LINEAGE_ENOMEM || !mirror_can_thaw(mirror))
-        return status == LINEAGE_OK ? status : store_give(err, &why);
-    TRY(mirror_thaw(mirror, err));
-    return sync_once(mirror, err);
-}
-
 /* A header that cannot be used is the file's fault, not the mirror's, so memory would not help. Such a fault is
  * recognised by its message, because a damaged mirror returns the same status. */
 static bool memory_would_help(const struct mirror *mirror, const struct lineage_error *why)
@@ -214,16 +191,98 @@ static bool memory_would_help(const struct mirror *mirror, const struct lineage_
                                (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
 }
 
-/* Connects to lineage.db, or to memory if the file cannot be used. */
-static enum lineage_status connect_anywhere(struct mirror *mirror, struct lineage_error *err)
+/* All tables of a mirror of other settings, or with rows that a server has lost, are made again. */
+static enum mirror_way make_again(struct mirror *mirror, const struct lineage_error *why)
 {
-    struct lineage_error why = {0};
-    enum lineage_status status = mirror_connect(mirror, !mirror->store->options.no_mirror, &why);
-    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
-        return use_memory(mirror, &why, err);
-    if (status != LINEAGE_OK)
-        store_give(err, &why);
-    return status;
+    mirror->other_settings = mirror->set_back = false;
+    store_notice(mirror->store, 0, "%s; making it anew", why->text);
+    return mirror->on_disk ? MIRROR_REWRITE : MIRROR_MEMORY;
+}
+
+/* The user is not told of a file that another process has replaced, or that was written before the machine was started. */
+static enum mirror_way replace(struct mirror *mirror, bool replaced, const struct lineage_error *why)
+{
+    if (!replaced && !mirror_file_is_of_earlier_boot(mirror))
+        store_notice(mirror->store, 0, "%s; making it anew", mirror->db ? "lineage.db is damaged" : why->text);
+    return MIRROR_ANEW;
+}
+
+/* The state of the failing file is recorded, so that this handle tries the file again only when it has changed, and not
+ * at every question. */
+static enum mirror_way use_memory(struct mirror *mirror, const struct lineage_error *why)
+{
+    mirror->fallback = *why;
+    mirror->file = mirror_file_state(mirror);
+    store_notice(mirror->store, why->line, "%s; answering from results.tsv itself", why->text);
+    return MIRROR_MEMORY;
+}
+
+/* A mirror in memory is built again after an edit of the log, with a notice each time. */
+static enum mirror_way read_again(struct mirror *mirror, const struct lineage_error *why)
+{
+    store_notice(mirror->store, why->line, "results.tsv:%llu: changed since it was read; reading it again",
+                 (unsigned long long)why->line);
+    return MIRROR_MEMORY;
+}
+
+enum { TIMES_MENDED = 3 };
+
+/*
+ * What to try after a failure of `was`, at most `last`; MIRROR_AS_IS: nothing. After a few repairs memory is used, because a disk that
+ * keeps damaging its data will do so again, and at once if a file could not be opened, read or written, because a new file would meet
+ * the same obstacle. A file that is read without locks also fails if it is behind the log, or when another process has written to it.
+ */
+static enum mirror_way next_way(struct mirror *mirror, enum mirror_way was, enum mirror_way last, const struct lineage_error *why)
+{
+    const bool faulty = mirror->damaged || mirror->unusable, replaced = faulty && mirror_file_is_gone(mirror);
+    if (why->status == LINEAGE_EAWAY || why->status == LINEAGE_ENOMEM || was == last)
+        return MIRROR_AS_IS;
+    if (mirror_can_thaw(mirror) && was < MIRROR_WRITE)
+        return MIRROR_WRITE;
+    if (mirror->frozen && faulty && !mirror_file_is_same(mirror) && mirror->mended++ < TIMES_MENDED)
+        return MIRROR_READ;
+    if ((mirror->other_settings || mirror->set_back) && was < MIRROR_REWRITE && last > MIRROR_WRITE)
+        return make_again(mirror, why);
+    if (mirror->on_disk && !mirror->frozen && last >= MIRROR_ANEW && (mirror->damaged || replaced) &&
+        mirror->mended++ < TIMES_MENDED)
+        return replace(mirror, replaced, why);
+    if (was == MIRROR_REWRITE && why->status != LINEAGE_ELOCKED && last >= MIRROR_ANEW)
+        return MIRROR_ANEW;
+    if (last == MIRROR_MEMORY && !mirror->on_disk && was == MIRROR_AS_IS && why->status == LINEAGE_ECORRUPT && why->line)
+        return read_again(mirror, why);
+    return last == MIRROR_MEMORY && memory_would_help(mirror, why) ? use_memory(mirror, why) : MIRROR_AS_IS;
+}
+
+static enum lineage_status connect_and_sync(struct mirror *mirror, enum mirror_way way, bool sync, struct lineage_error *err)
+{
+    if (way != MIRROR_AS_IS)
+        TRY(mirror_connect(mirror, way, err));
+    if (way == MIRROR_REWRITE && mirror->frozen)
+        return store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
+    if (!sync)
+        return LINEAGE_OK;
+    return way == MIRROR_REWRITE ? catch_up(mirror, true, err) : sync_once(mirror, err);
+}
+
+/* Connects in that way and brings the mirror up to date, and after a failure in the next ones, at most `last`. A writer goes on with a
+ * mirror that another process holds; meta is then loaded again, because the failed transaction reset it. */
+static enum lineage_status answer(struct mirror *mirror, enum mirror_way way, enum mirror_way last, bool sync,
+                                  struct lineage_error *err)
+{
+    for (;;) {
+        struct lineage_error why = {0};
+        enum lineage_status status = connect_and_sync(mirror, way, sync, &why);
+        if (status == LINEAGE_ELOCKED && mirror->in_a_hurry && mirror->on_disk && mirror->db &&
+            load_meta(mirror, NULL) == LINEAGE_OK)
+            status = LINEAGE_OK;
+        if (status == LINEAGE_OK && mirror->on_disk)
+            mirror->fallback = (struct lineage_error){0};
+        if (status == LINEAGE_OK)
+            return status;
+        way = next_way(mirror, way, last, &why);
+        if (way == MIRROR_AS_IS)
+            return store_give(err, &why);
+    }
 }
 
 /* This does not sync yet, because a command that fails because of its arguments should not read a million rows
@@ -232,7 +291,6 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
                                 struct lineage_error *err)
 {
     struct mirror *mirror = calloc(1, sizeof *mirror);
-    enum lineage_status status;
     *out = NULL;
     if (mirror)
         mirror->place.fd = mirror->hold = -1;
@@ -242,7 +300,8 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
     }
     mirror->store = store;
     mirror->judge = judge;
-    status = connect_anywhere(mirror, err);
+    enum lineage_status status =
+        answer(mirror, store->options.no_mirror ? MIRROR_MEMORY : MIRROR_READ, MIRROR_MEMORY, false, err);
     if (status != LINEAGE_OK)
         mirror_close(mirror);
     else
@@ -253,125 +312,23 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
 /* A long-lived handle tries an unusable file again when the file has changed, because the reason (a rebuild by another
  * process, another client's lock) may be gone. A file that is read without locks is opened again after another process
  * has written to it. */
-static enum lineage_status look_at_file_again(struct mirror *mirror, struct lineage_error *err)
-{
-    struct lineage_error before = mirror->fallback, why = {0};
-    bool waiting = !mirror->on_disk && before.status != LINEAGE_OK;
-    if ((!waiting && !mirror->frozen) || mirror_file_is_same(mirror))
-        return LINEAGE_OK;
-    enum lineage_status status = mirror_connect(mirror, true, &why);
-    if (status == LINEAGE_OK)
-        status = sync_connection(mirror, &why);
-    if (status == LINEAGE_OK) {
-        mirror->fallback = (struct lineage_error){0};
-        return LINEAGE_OK;
-    }
-    return use_memory(mirror, &why, err);
-}
-
-static enum lineage_status make_anew_in_memory(struct mirror *mirror, struct lineage_error *err)
-{
-    TRY(mirror_connect(mirror, false, err));
-    return sync_connection(mirror, err);
-}
-
-/* A mirror in memory is rebuilt after an edit of the log, with a notice each time. */
-static enum lineage_status read_again(struct mirror *mirror, const struct lineage_error *why, struct lineage_error *err)
-{
-    store_notice(mirror->store, why->line, "results.tsv:%llu: changed since it was read; reading it again",
-                 (unsigned long long)why->line);
-    return make_anew_in_memory(mirror, err);
-}
-
-/* The mirror is rebuilt in one transaction, so that other processes read the old mirror until the new one is complete.
- * A mirror that cannot be used at all (damaged, or made by a newer program) is emptied first. A transaction of another
- * process is not interrupted. */
-static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error *err)
-{
-    enum lineage_status status = mirror_thaw(mirror, err);
-    mirror->fallback = (struct lineage_error){0};
-    if (status == LINEAGE_OK && mirror->frozen)
-        status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->place.path.data);
-    else if (status == LINEAGE_OK)
-        status = catch_up(mirror, true, err);
-    if (status == LINEAGE_OK || status == LINEAGE_ELOCKED)
-        return status;
-    TRY(mirror_connect_anew(mirror, err));
-    return sync_connection(mirror, err);
-}
-
-/* Another process has replaced the file (mirror_connect_anew), and SQLite does not write to a file that has lost its name. */
-static bool is_replaced(const struct mirror *mirror)
-{
-    return mirror->unusable && mirror_file_is_gone(mirror);
-}
-
-/* Remedies are tried in the order of their cost: the file once more, rebuilding the file, a mirror in memory. */
 static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_error *err)
 {
-    struct lineage_error why = {0};
-    TRY(look_at_file_again(mirror, err));
-    enum lineage_status status = sync_connection(mirror, &why);
-    if (status != LINEAGE_OK && (mirror->damaged || is_replaced(mirror)) && mirror_mended(mirror))
-        return LINEAGE_OK;
-    if (status != LINEAGE_OK && (mirror->other_settings || mirror->set_back)) {
-        store_notice(mirror->store, 0, "%s; making it anew", why.text);
-        status = mirror->on_disk ? make_anew(mirror, &why) : make_anew_in_memory(mirror, &why);
-        mirror->set_back = false;
-    }
-    if (status == LINEAGE_ECORRUPT && !mirror->on_disk && why.line)
-        return read_again(mirror, &why, err);
-    if (status == LINEAGE_OK)
-        return status;
-    if (!memory_would_help(mirror, &why))
-        return store_give(err, &why);
-    TRY(use_memory(mirror, &why, err));
-    return sync_connection(mirror, err);
+    bool waiting = !mirror->on_disk && mirror->fallback.status != LINEAGE_OK;
+    bool changed = (waiting || mirror->frozen) && !mirror_file_is_same(mirror);
+    return answer(mirror, changed ? MIRROR_READ : MIRROR_AS_IS, MIRROR_MEMORY, true, err);
 }
 
-enum { TIMES_MENDED = 3 };
-
-/* A file that is read without locks also seems damaged, or cannot be read, when another process has written to it. Then it is
- * opened again: for writing, or in its present state. */
-static bool is_read_again(struct mirror *mirror)
-{
-    if (!mirror_can_thaw(mirror) && (!mirror->frozen || mirror_file_is_same(mirror) || mirror->mended++ >= TIMES_MENDED))
-        return false;
-    mirror_forget_damage(mirror);
-    enum lineage_status status = mirror_can_thaw(mirror) ? mirror_thaw(mirror, NULL) : mirror_connect(mirror, true, NULL);
-    if (status == LINEAGE_OK)
-        status = sync_connection(mirror, NULL);
-    allow_cancelling(mirror, status == LINEAGE_OK);
-    return status == LINEAGE_OK;
-}
-
-/* After a few repairs memory is used, because a disk that keeps damaging its data will do so again. Memory is used at once
- * if a file could not be opened, read or written, because making the file anew would meet the same obstacle. The flags
- * are cleared before the repair, so that only faults of the new file count, and after it, because a mirror in memory has
- * no such faults. */
+/* The flags are cleared after the repair, because a mirror in memory has no such faults. */
 bool mirror_mended(struct mirror *mirror)
 {
     struct lineage_error why = {LINEAGE_EDB, 0, 0, "lineage.db is damaged"};
-    bool damaged = mirror->damaged;
-    if (!damaged && !mirror->unusable)
+    if (!mirror->damaged && !mirror->unusable)
         return false;
-    if (mirror->frozen && is_read_again(mirror))
-        return true;
-    const bool replaced = mirror_file_is_gone(mirror);
-    damaged = (damaged || replaced) && mirror->db && !mirror->frozen;
-    if (!damaged)
+    if (!mirror->damaged)
         store_fail(&why, LINEAGE_EDB, "lineage.db cannot be used: %s", sqlite3_errmsg(mirror->db));
-    mirror_forget_damage(mirror);
-    enum lineage_status status = LINEAGE_EDB;
-    if (damaged && mirror->mended++ < TIMES_MENDED) {
-        if (!replaced)
-            store_notice(mirror->store, 0, "%s; making it anew", why.text);
-        status = mirror_connect_anew(mirror, &why);
-        if (status == LINEAGE_OK)
-            status = sync_connection(mirror, &why);
-    }
-    if (status != LINEAGE_OK && use_memory(mirror, &why, NULL) == LINEAGE_OK)
-        status = sync_connection(mirror, NULL);
+    enum mirror_way way = next_way(mirror, MIRROR_AS_IS, MIRROR_MEMORY, &why);
+    enum lineage_status status = way == MIRROR_AS_IS ? LINEAGE_EDB : answer(mirror, way, MIRROR_MEMORY, true, NULL);
     mirror_forget_damage(mirror);
     allow_cancelling(mirror, status == LINEAGE_OK);
     return status == LINEAGE_OK;
@@ -379,19 +336,9 @@ bool mirror_mended(struct mirror *mirror)
 
 enum lineage_status mirror_open_to_write(struct mirror *mirror, struct lineage_error *err)
 {
-    struct lineage_error why = {0};
     if (!mirror_can_thaw(mirror))
         return LINEAGE_OK;
-    enum lineage_status status = mirror_thaw(mirror, &why);
-    if (status == LINEAGE_OK)
-        status = sync_connection(mirror, &why);
-    if (status != LINEAGE_OK && memory_would_help(mirror, &why)) {
-        status = use_memory(mirror, &why, err);
-        if (status == LINEAGE_OK)
-            status = sync_connection(mirror, err);
-    } else if (status != LINEAGE_OK) {
-        store_give(err, &why);
-    }
+    enum lineage_status status = answer(mirror, MIRROR_WRITE, MIRROR_MEMORY, true, err);
     allow_cancelling(mirror, status == LINEAGE_OK);
     return status;
 }
@@ -450,7 +397,7 @@ static enum lineage_status sync_with_server(struct mirror *mirror, struct lineag
 static void thaw_for_caller(struct mirror *mirror)
 {
     if (!mirror->asking && mirror_can_thaw(mirror))
-        (void)!mirror_thaw(mirror, NULL);
+        (void)!mirror_connect(mirror, MIRROR_WRITE, NULL);
 }
 
 /* Questions about an id that two rows have are answered about the later one, so a user must know of it. In tables of other tools, where a
@@ -508,20 +455,13 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
     return status;
 }
 
-/* If another client's transaction blocks the mirror, it may stay behind, and the next sync reads the rows. meta is then
- * loaded again, because the failed transaction reset it. */
 enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err)
 {
-    struct lineage_error why = {0};
     TRY(store_check_owner(mirror->store, err));
     thaw_for_caller(mirror);
-    mirror_wait_no_more(mirror, true);
-    enum lineage_status status = sync_connection(mirror, &why);
-    if (status == LINEAGE_ELOCKED && mirror->on_disk && load_meta(mirror, NULL) == LINEAGE_OK)
-        status = LINEAGE_OK;
-    else if (status != LINEAGE_OK)
-        status = sync_anywhere(mirror, err);
-    mirror_wait_no_more(mirror, false);
+    mirror_hurry(mirror, true);
+    enum lineage_status status = sync_anywhere(mirror, err);
+    mirror_hurry(mirror, false);
     allow_cancelling(mirror, false);
     return status;
 }
@@ -558,9 +498,9 @@ void mirror_follow(struct mirror *mirror)
 {
     struct lineage_error why = {0};
     thaw_for_caller(mirror);
-    mirror_wait_no_more(mirror, true);
-    enum lineage_status status = sync_connection(mirror, &why);
-    mirror_wait_no_more(mirror, false);
+    mirror_hurry(mirror, true);
+    enum lineage_status status = answer(mirror, MIRROR_AS_IS, MIRROR_WRITE, true, &why);
+    mirror_hurry(mirror, false);
     if (status != LINEAGE_OK && status != LINEAGE_ELOCKED)
         store_notice(mirror->store, why.line, "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
@@ -569,7 +509,7 @@ void mirror_follow(struct mirror *mirror)
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    enum lineage_status status = make_anew(mirror, &why);
+    enum lineage_status status = answer(mirror, MIRROR_REWRITE, MIRROR_ANEW, true, &why);
     if (status == LINEAGE_OK) {
         tell_conflict(mirror);
         return status;
@@ -578,7 +518,7 @@ enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *
     if (status != LINEAGE_ELOCKED) {
         mirror->fallback = why;
         mirror->file = mirror_file_state(mirror);
-        mirror_connect(mirror, false, NULL);
+        mirror_connect(mirror, MIRROR_MEMORY, NULL);
     }
     return status;
 }

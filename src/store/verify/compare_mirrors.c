@@ -206,7 +206,7 @@ enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, li
 {
     const struct timespec pause = {0, PAUSE_MS * 1000000L};
     if (mirror_can_thaw(mirror)) /* each check reads one state of the file */
-        (void)!mirror_thaw(mirror, NULL);
+        (void)!mirror_connect(mirror, MIRROR_WRITE, NULL);
     for (int look = 1; look < LOOKS; look++) {
         size_t n = 0;
         enum lineage_status status = check_once(mirror, truth, count_finding, &n, NULL);
