@@ -55,17 +55,15 @@ static enum lineage_status find_target(struct mirror *mirror, int64_t by, int64_
 
 static enum lineage_status make_void(struct mirror *mirror, int64_t seq, int64_t by, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_do(
-        mirror, err,
-        "INSERT OR IGNORE INTO voided SELECT seq, exp_id, ?2, status, score, special, delta_vs_best FROM trials WHERE seq = ?1",
-        "ii", seq, by);
-    if (status == LINEAGE_OK)
-        status = mirror_do(
-            mirror, err,
-            "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL, special = special & ~" SCORE_BITS
-            " WHERE seq = ?1",
-            "i", seq);
-    return status == LINEAGE_OK ? mirror_do(mirror, err, "DELETE FROM night_rows WHERE seq = ?1", "i", seq) : status;
+    TRY(mirror_do(mirror, err,
+                  "INSERT OR IGNORE INTO voided"
+                  " SELECT seq, exp_id, ?2, status, score, special, delta_vs_best FROM trials WHERE seq = ?1",
+                  "ii", seq, by));
+    TRY(mirror_do(mirror, err,
+                  "UPDATE trials SET status = 'harness_abort', score = NULL, delta_vs_best = NULL,"
+                  " special = special & ~" SCORE_BITS " WHERE seq = ?1",
+                  "i", seq));
+    return mirror_do(mirror, err, "DELETE FROM night_rows WHERE seq = ?1", "i", seq);
 }
 
 /* The trial counts as one of its night again. */
@@ -87,14 +85,13 @@ static enum lineage_status restore_night(struct mirror *mirror, int64_t seq, str
 
 static enum lineage_status take_back(struct mirror *mirror, int64_t seq, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_do(mirror, err,
-                                           "UPDATE trials SET (status, score, special, delta_vs_best) = (SELECT status, score, "
-                                           "special, delta_vs_best FROM voided WHERE seq = ?1)"
-                                           " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)",
-                                           "i", seq);
-    if (status == LINEAGE_OK)
-        status = mirror_do(mirror, err, "DELETE FROM voided WHERE seq = ?1", "i", seq);
-    return status == LINEAGE_OK ? restore_night(mirror, seq, err) : status;
+    TRY(mirror_do(mirror, err,
+                  "UPDATE trials SET (status, score, special, delta_vs_best) ="
+                  " (SELECT status, score, special, delta_vs_best FROM voided WHERE seq = ?1)"
+                  " WHERE seq = ?1 AND EXISTS (SELECT 1 FROM voided WHERE seq = ?1)",
+                  "i", seq));
+    TRY(mirror_do(mirror, err, "DELETE FROM voided WHERE seq = ?1", "i", seq));
+    return restore_night(mirror, seq, err);
 }
 
 static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct lineage_error *err)
@@ -104,15 +101,13 @@ static enum lineage_status apply_row(struct mirror *mirror, int64_t by, struct l
     enum lineage_status status = find_target(mirror, by, &seq, &back, err);
     if (status == LINEAGE_ENOTFOUND) /* `verify` names the missing parent */
         return LINEAGE_OK;
-    if (status == LINEAGE_OK)
-        status = back ? take_back(mirror, seq, err) : make_void(mirror, seq, by, err);
-    if (status == LINEAGE_OK)
-        status = mirror_do(mirror, err, "INSERT OR IGNORE INTO void_changes VALUES (?1)", "i", seq);
-    return status == LINEAGE_OK ? mirror_do(mirror, err,
-                                            "INSERT INTO judged_with VALUES (0, ?1, ?2, 0) ON CONFLICT DO UPDATE"
-                                            " SET first = min(first, excluded.first), last = max(last, excluded.last)",
-                                            "ii", seq, by)
-                                : status;
+    TRY(status);
+    TRY(back ? take_back(mirror, seq, err) : make_void(mirror, seq, by, err));
+    TRY(mirror_do(mirror, err, "INSERT OR IGNORE INTO void_changes VALUES (?1)", "i", seq));
+    return mirror_do(mirror, err,
+                     "INSERT INTO judged_with VALUES (0, ?1, ?2, 0) ON CONFLICT DO UPDATE"
+                     " SET first = min(first, excluded.first), last = max(last, excluded.last)",
+                     "ii", seq, by);
 }
 
 int64_t void_rows_settings(const struct mirror *mirror)
@@ -128,18 +123,16 @@ int64_t void_rows_settings(const struct mirror *mirror)
 enum lineage_status mirror_judge_row(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     const int64_t seq = (int64_t)trial->seq;
-    enum lineage_status status = mirror_do(
-        mirror, err,
-        "INSERT INTO judged SELECT seq, exp_id, status, delta_vs_best, baseline_exp, special FROM trials WHERE seq = ?1", "i",
-        seq);
-    if (status == LINEAGE_OK)
-        status = mirror_do(mirror, err, "INSERT OR IGNORE INTO void_changes VALUES (?1)", "i", seq);
-    return status == LINEAGE_OK ? mirror_do(mirror, err,
-                                            "UPDATE trials SET status = ?2, delta_vs_best = ?3, baseline_exp = ?4,"
-                                            " special = special & ~(4 | 4 * 256) WHERE seq = ?1",
-                                            "isns", seq, lineage_label_name(trial->status), trial->delta_vs_best,
-                                            trial->baseline_exp ? trial->baseline_exp : "")
-                                : status;
+    TRY(mirror_do(mirror, err,
+                  "INSERT INTO judged SELECT seq, exp_id, status, delta_vs_best, baseline_exp, special FROM trials"
+                  " WHERE seq = ?1",
+                  "i", seq));
+    TRY(mirror_do(mirror, err, "INSERT OR IGNORE INTO void_changes VALUES (?1)", "i", seq));
+    return mirror_do(mirror, err,
+                     "UPDATE trials SET status = ?2, delta_vs_best = ?3, baseline_exp = ?4,"
+                     " special = special & ~(4 | 4 * 256) WHERE seq = ?1",
+                     "isns", seq, lineage_label_name(trial->status), trial->delta_vs_best,
+                     trial->baseline_exp ? trial->baseline_exp : "");
 }
 
 enum lineage_status mirror_is_moved(struct mirror *mirror, const char *exp_id, bool *moved, struct lineage_error *err)

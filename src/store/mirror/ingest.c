@@ -79,7 +79,7 @@ struct row_batch {
  * thread parses if `apart` is set and a thread can be started; otherwise row_parser_give itself parses. Between the two
  * calls, do not touch the batch, the layout and the reader. */
 struct row_parser {
-    const struct row_layout *layout;
+    const struct row_layout *layout; /* NULL until the header is known */
     struct tsv_reader *reader;
     bool apart, running; /* running: the thread parses the batch */
     pthread_t thread;
@@ -135,8 +135,8 @@ static enum lineage_status parse_record(struct row_parser *parser, struct row_ba
     parsed->fault_id = parsed->reason = NULL;
     if (parsed->is_header)
         return LINEAGE_OK;
-    enum lineage_status status = tsv_parse(parser->reader, &parsed->record, &cells, &n, &batch->err);
-    TRY(status);
+    TRY(tsv_parse(parser->reader, &parsed->record, &cells, &n, &batch->err));
+    enum lineage_status status;
     parsed->is_row = row_read(&parsed->trial, parser->layout, cells, n, &batch->arena, &parsed->fault, reason, &status);
     if (status == LINEAGE_OK && parsed->fault != ROW_SOUND)
         status = keep_fault(batch, parsed, reason, cells, n, parser->layout->column[0]);
@@ -154,14 +154,6 @@ static void *parse(void *context)
     return NULL;
 }
 
-static struct row_parser *row_parser_new(const struct row_layout *layout, struct tsv_reader *reader, bool apart)
-{
-    struct row_parser *parser = calloc(1, sizeof *parser);
-    if (parser)
-        *parser = (struct row_parser){.layout = layout, .reader = reader, .apart = apart};
-    return parser;
-}
-
 /* If no thread can be started, the batch is parsed here: slower, but with the same result. */
 static void row_parser_give(struct row_parser *parser, struct row_batch *batch)
 {
@@ -176,21 +168,12 @@ static enum lineage_status row_parser_take(struct row_parser *parser, struct row
     if (parser->running)
         pthread_join(parser->thread, NULL);
     parser->running = false;
-    return batch->status == LINEAGE_OK ? LINEAGE_OK : store_give(err, &batch->err);
-}
-
-/* Waits until the current batch is parsed. */
-static void row_parser_free(struct row_parser *parser)
-{
-    if (parser && parser->running)
-        pthread_join(parser->thread, NULL);
-    free(parser);
+    return !batch || batch->status == LINEAGE_OK ? LINEAGE_OK : store_give(err, &batch->err);
 }
 
 /* ---- reads telemetry/<exp_id>.json into the table step_metrics ---- */
 
-/* reads the per-step metrics of telemetry/<exp_id>.json into the table step_metrics. A file that is
- * missing, unreadable or damaged does not make the sync fail: `lineage verify` reports it. */
+/* A file that is missing, unreadable or damaged does not make the sync fail: `lineage verify` reports it. */
 
 static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial, json_int_t step, const char *key,
                                        double value, struct lineage_error *err)
@@ -263,7 +246,7 @@ struct ingest {
     uint64_t size; /* read up to here */
     struct reading reading;
     struct row_batch batches[2]; /* one is parsed while the rows of the other are inserted */
-    struct row_parser *parser;   /* exists once the header is known */
+    struct row_parser parser;
     struct param_batch *params;
     struct void_rows voids;
     struct mirror_seqs moved;
@@ -392,10 +375,9 @@ static enum lineage_status start_parser(struct ingest *in, const struct tsv_reco
     struct mirror *mirror = in->mirror;
     if (header)
         TRY(mirror_set_header(mirror, header->bytes, header->length, err));
-    if (!mirror->has_layout)
-        return LINEAGE_OK;
-    in->parser = row_parser_new(&mirror->layout, mirror->reader, in->much);
-    return in->parser ? LINEAGE_OK : store_no_memory(err);
+    if (mirror->has_layout)
+        in->parser = (struct row_parser){.layout = &mirror->layout, .reader = mirror->reader, .apart = in->much};
+    return LINEAGE_OK;
 }
 
 /* A new log whose first bytes a power failure has replaced by zeros. It has no acknowledged row, so it counts as empty, and
@@ -414,7 +396,7 @@ static enum lineage_status cut_records(struct ingest *in, struct row_batch *batc
     struct tsv_record record;
     tsv_scanner_init(&scanner, batch->bytes.data, batch->bytes.length, reading->offset, reading->line);
     while (tsv_scan(&scanner, &record)) {
-        bool is_header = record.content && !in->parser;
+        bool is_header = record.content && !in->parser.layout;
         if (scanner.position == scanner.length && record.bytes[record.length - 1] == '\r')
             record.terminated = false; /* perhaps half of CR LF */
         if ((!reading->at_end && !record.terminated) || (is_header && is_lost_header(&record)))
@@ -449,8 +431,8 @@ static enum lineage_status read_batch(struct ingest *in, struct row_batch *batch
         if (!batch->n)
             reading->want *= 2; /* one record longer than the chunk */
     }
-    if (status == LINEAGE_OK && batch->n && in->parser)
-        row_parser_give(in->parser, batch);
+    if (status == LINEAGE_OK && batch->n && in->parser.layout)
+        row_parser_give(&in->parser, batch);
     return status;
 }
 
@@ -461,8 +443,7 @@ static enum lineage_status take_batches(struct ingest *in, struct lineage_error 
     TRY(read_batch(in, &in->batches[0], err));
     for (int i = 0; in->batches[i].n; i = 1 - i) {
         struct row_batch *batch = &in->batches[i];
-        if (in->parser)
-            TRY(row_parser_take(in->parser, batch, err));
+        TRY(row_parser_take(&in->parser, batch, err));
         TRY(read_batch(in, &in->batches[1 - i], err));
         for (size_t k = 0; k < batch->n; k++)
             TRY(take_record(in, &batch->records[k], err));
@@ -502,9 +483,9 @@ static enum lineage_status ingest_bytes(struct ingest *in, struct lineage_error 
 {
     enum lineage_status status = drop_provisional(in, err);
     in->reading = (struct reading){.offset = in->mirror->meta.at.watermark, .line = in->mirror->meta.at.line, .want = CHUNK};
-    if (status == LINEAGE_OK && !in->parser)
-        status = start_parser(in, NULL, err);
-    return status == LINEAGE_OK ? take_batches(in, err) : status;
+    TRY(status);
+    TRY(start_parser(in, NULL, err));
+    return take_batches(in, err);
 }
 
 static void *sort_params(void *params)
@@ -543,7 +524,7 @@ static void release(struct ingest *in)
     void_rows_release(&in->voids);
     free(in->moved.items);
     param_batch_free(in->params);
-    row_parser_free(in->parser); /* freed before the batches, one of which it may be reading */
+    row_parser_take(&in->parser, NULL, NULL); /* before the batches are freed, one of which it may be reading */
     row_batch_release(&in->batches[0]);
     row_batch_release(&in->batches[1]);
 }

@@ -164,9 +164,7 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
                               meta->provisional,
                               meta->at.names,
                               meta->at.twice};
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
-    TRY(status);
+    TRY(mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err));
     sqlite3_bind_text(stmt, 1, read_by(made_for, mirror->store, named_score(mirror)), -1, SQLITE_STATIC);
     sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "", (int)mirror->header.length, SQLITE_STATIC);
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
@@ -311,68 +309,33 @@ enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_st
     return status;
 }
 
-/* Two statements, one that returns rows and one that returns damaged records. Their results are merged by offset,
- * because damaged records lie between the rows. */
-struct records {
-    struct mirror *mirror;
-    sqlite3_stmt *stmt[2];
-    bool has[2];
-};
-
-static enum lineage_status advance(struct records *records, int i, struct lineage_error *err)
-{
-    enum lineage_status status = mirror_step(records->mirror, records->stmt[i], err);
-    records->has[i] = status == LINEAGE_OK;
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
-/* The row of a last record without a line end is left out, because that record is allowed to change. */
-static enum lineage_status start(struct records *records, struct lineage_error *err)
-{
-    static const char rows[] = "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta)"
-                               " ORDER BY seq";
-    static const char damaged[] = "SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
-                                  " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
-    TRY(mirror_prepare(records->mirror, &records->stmt[0], rows, err));
-    TRY(mirror_prepare(records->mirror, &records->stmt[1], damaged, err));
-    for (int i = 0; i < 2; i++)
-        TRY(advance(records, i, err));
-    return LINEAGE_OK;
-}
-
-/* Returns the index of the statement that has the next record, or -1 at the end. Records are compared by offset,
- * because a damaged record has no row number. */
-static int next(const struct records *records)
-{
-    if (records->has[0] && records->has[1])
-        return sqlite3_column_int64(records->stmt[1], 0) < sqlite3_column_int64(records->stmt[0], 0);
-    return records->has[0] ? 0 : records->has[1] ? 1 : -1;
-}
-
 /* Compares everything after the header; *line becomes the line of the first changed record. Between two records there
- * must only be line ends; otherwise a row that was inserted there would be missed. */
-static enum lineage_status compare(struct records *records, struct window *window, uint64_t end, uint64_t *line,
+ * must only be line ends; otherwise a row that was inserted there would be missed. The row of a last record without a line end is left
+ * out, because that record is allowed to change. */
+static enum lineage_status compare(struct mirror *mirror, struct window *window, uint64_t end, uint64_t *line,
                                    struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
+    static const char sql[] = "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta) UNION ALL"
+                              " SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
+                              " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
+    sqlite3_stmt *stmt;
     bool same = true;
-    for (int i; status == LINEAGE_OK && same && (i = next(records)) >= 0;) {
-        uint64_t offset = (uint64_t)sqlite3_column_int64(records->stmt[i], 0);
-        size_t length = (size_t)sqlite3_column_int64(records->stmt[i], 1);
-        *line = (uint64_t)sqlite3_column_int64(records->stmt[i], 3);
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    while (same && mirror_next(&status, mirror, stmt, err)) {
+        uint64_t offset = (uint64_t)sqlite3_column_int64(stmt, 0);
+        size_t length = (size_t)sqlite3_column_int64(stmt, 1);
+        *line = (uint64_t)sqlite3_column_int64(stmt, 3);
         status = is_blank(window, end, offset, &same, err);
         if (status == LINEAGE_OK && same)
-            status = is_same(window, offset, length, sqlite3_column_int64(records->stmt[i], 2), &same, err);
+            status = is_same(window, offset, length, sqlite3_column_int64(stmt, 2), &same, err);
         end = offset + length;
-        if (status == LINEAGE_OK && same)
-            status = advance(records, i, err);
     }
+    sqlite3_reset(stmt); /* an open statement would hold its read transaction, and with it the write-ahead log */
     if (status == LINEAGE_OK && same) {
-        *line = records->mirror->meta.at.line;
-        status = is_blank(window, end, records->mirror->meta.at.watermark, &same, err);
+        *line = mirror->meta.at.line;
+        status = is_blank(window, end, mirror->meta.at.watermark, &same, err);
     }
-    if (same)
-        *line = 0;
+    *line = same ? 0 : *line;
     return status;
 }
 
@@ -380,7 +343,6 @@ static enum lineage_status compare(struct records *records, struct window *windo
 enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log, .ahead = WINDOW};
-    struct records records = {.mirror = mirror};
     uint64_t end = 0;
     bool same = true;
     *line = 0;
@@ -388,13 +350,8 @@ enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, s
     enum lineage_status status = check_header(mirror, &window, &end, &same, err);
     if (status == LINEAGE_OK && !same)
         *line = 1;
-    if (status == LINEAGE_OK && same)
-        status = start(&records, err);
-    if (status == LINEAGE_OK && same)
-        status = compare(&records, &window, end, line, err);
-    /* An open statement would hold its read transaction, and with it the write-ahead log. */
-    sqlite3_reset(records.stmt[0]);
-    sqlite3_reset(records.stmt[1]);
+    else if (status == LINEAGE_OK)
+        status = compare(mirror, &window, end, line, err);
     buf_release(&window.bytes);
     return status;
 }

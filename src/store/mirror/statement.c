@@ -180,33 +180,31 @@ static enum lineage_status prepare_and_bind(struct mirror *mirror, sqlite3_stmt 
     return LINEAGE_OK;
 }
 
+/* For a function with values behind `kinds`: prepares the statement, and declares the status of that. */
+#define BIND_VALUES(stmt)                                                                                                        \
+    va_list values;                                                                                                              \
+    va_start(values, kinds);                                                                                                     \
+    enum lineage_status status = prepare_and_bind(mirror, stmt, err, sql, kinds, values);                                        \
+    va_end(values)
+
 enum lineage_status mirror_rows(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err, const char *sql,
                                 const char *kinds, ...)
 {
-    va_list values;
-    va_start(values, kinds);
-    enum lineage_status status = prepare_and_bind(mirror, stmt, err, sql, kinds, values);
-    va_end(values);
+    BIND_VALUES(stmt);
     return status;
 }
 
 enum lineage_status mirror_row(struct mirror *mirror, sqlite3_stmt **stmt, struct lineage_error *err, const char *sql,
                                const char *kinds, ...)
 {
-    va_list values;
-    va_start(values, kinds);
-    enum lineage_status status = prepare_and_bind(mirror, stmt, err, sql, kinds, values);
-    va_end(values);
+    BIND_VALUES(stmt);
     return status == LINEAGE_OK ? mirror_step(mirror, *stmt, err) : status;
 }
 
 enum lineage_status mirror_do(struct mirror *mirror, struct lineage_error *err, const char *sql, const char *kinds, ...)
 {
     sqlite3_stmt *stmt;
-    va_list values;
-    va_start(values, kinds);
-    enum lineage_status status = prepare_and_bind(mirror, &stmt, err, sql, kinds, values);
-    va_end(values);
+    BIND_VALUES(&stmt);
     return status == LINEAGE_OK ? mirror_run(mirror, stmt, err) : status;
 }
 
@@ -214,10 +212,7 @@ enum lineage_status mirror_has(struct mirror *mirror, bool *found, struct lineag
                                ...)
 {
     sqlite3_stmt *stmt;
-    va_list values;
-    va_start(values, kinds);
-    enum lineage_status status = prepare_and_bind(mirror, &stmt, err, sql, kinds, values);
-    va_end(values);
+    BIND_VALUES(&stmt);
     if (status == LINEAGE_OK)
         status = mirror_step(mirror, stmt, err);
     *found = status == LINEAGE_OK;
@@ -228,10 +223,7 @@ enum lineage_status mirror_integer(struct mirror *mirror, int64_t *value, struct
                                    const char *kinds, ...)
 {
     sqlite3_stmt *stmt;
-    va_list values;
-    va_start(values, kinds);
-    enum lineage_status status = prepare_and_bind(mirror, &stmt, err, sql, kinds, values);
-    va_end(values);
+    BIND_VALUES(&stmt);
     if (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         *value = sqlite3_column_int64(stmt, 0);
     sqlite3_reset(stmt);
