@@ -91,6 +91,7 @@ static void edited_readings_change_no_answer(void **state)
     assert_non_null(strstr(wanted.data, "|0.4|0.5|"));
     assert_string_equal(sql_value(store, "SELECT count(*) FROM readings"), "40");
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        assert_int_equal(mirror_open_to_write(store->mirror, &err), LINEAGE_OK);
         assert_int_equal(mirror_exec(store->mirror, edits[i], &err), LINEAGE_OK);
         must_equal_all(store, &wanted, edits[i]);
         must_equal_all(store, &wanted, "asking again");
@@ -109,6 +110,7 @@ static void valid_readings_are_used(void **state)
     write_log(dir);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     struct buf before = all_of(store);
+    assert_int_equal(mirror_open_to_write(store->mirror, &err), LINEAGE_OK);
     assert_int_equal(mirror_exec(store->mirror, "UPDATE change_rows SET new = '77' WHERE seq = 1 AND source = 'stated'", &err),
                      LINEAGE_OK);
     struct buf after = all_of(store);
