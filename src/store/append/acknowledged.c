@@ -184,8 +184,8 @@ static void find_gone(struct gone *gone, struct lineage_store *store)
 {
     struct log_state now;
     SCOPED_BUF copy = {0}, log = {0};
-    int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
-    int fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
+    SCOPED_FD place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
+    SCOPED_FD fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
     uint64_t size = size_of(fd);
     if (size && log_look(store->log, &now, NULL) == LINEAGE_OK && !is_in_step(fd, size, store->log, now.size) &&
         fs_read_file(place, PLACE_RESULTS, &copy, NULL) == LINEAGE_OK && read_log(&log, store->log, 0, now.size) &&
@@ -193,8 +193,6 @@ static void find_gone(struct gone *gone, struct lineage_store *store)
         each_row(&copy, take_gone, gone);
     if (gone->ids && gone->n > IDS_NAMED)
         buf_printf(gone->ids, " and %zu more", gone->n - IDS_NAMED);
-    fs_close(fd);
-    fs_close(place);
     id_set_clear(&gone->there);
 }
 
@@ -240,17 +238,13 @@ void acknowledged_each_moved(struct lineage_store *store, acknowledged_moved_fn 
     if (local && log_look(store->log, &now, NULL) == LINEAGE_OK && now.size) {
         *strrchr(place.data, '/') = '\0'; /* behind the key */
         *strrchr(place.data, '/') = '\0';
-        int all = fs_open(AT_FDCWD, place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        DIR *list = all >= 0 ? fs_list(all) : NULL;
-        while (list && (name = fs_next(list))) {
+        SCOPED_LIST list = fs_list_at(AT_FDCWD, place.data, O_NOFOLLOW);
+        while ((name = fs_next(list))) {
             const uint64_t size = size_of_moved(dirfd(list), name, store->log, now.size);
-            int one = size ? fs_open(dirfd(list), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
+            SCOPED_FD one = size ? fs_open(dirfd(list), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
             if (one >= 0)
                 each(context, one, size);
-            fs_close(one);
         }
-        if (list)
-            closedir(list);
     }
 }
 
@@ -281,12 +275,10 @@ static void follow_move(struct lineage_store *store)
         acknowledged_each_moved(store, take_longest, &moved);
     if (moved.size && log_look(store->log, &now, NULL) == LINEAGE_OK)
         acknowledged_note(store, &(struct log_ack){.end = now.size});
-    int here = moved.runs.length ? open_place(store->dir, false) : -1;
-    int fd = here >= 0 ? fs_open(here, PLACE_REPEATED_RUNS, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600) : -1;
+    SCOPED_FD here = moved.runs.length ? open_place(store->dir, false) : -1;
+    SCOPED_FD fd = here >= 0 ? fs_open(here, PLACE_REPEATED_RUNS, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600) : -1;
     if (fd >= 0)
         (void)!fs_write_at(fd, moved.runs.data, moved.runs.length, 0);
-    fs_close(fd);
-    fs_close(here);
     buf_release(&moved.runs);
 }
 
@@ -310,11 +302,9 @@ static int open_in_step(const struct lineage_store *store)
 {
     struct log_state now;
     int place = log_has_requests(store->log) ? -1 : open_place(store->dir, false);
-    int fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
+    SCOPED_FD fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDONLY | O_NOFOLLOW, 0) : -1;
     const uint64_t size = size_of(fd);
-    bool in_step = size && log_look(store->log, &now, NULL) == LINEAGE_OK && is_in_step(fd, size, store->log, now.size);
-    fs_close(fd);
-    if (in_step)
+    if (size && log_look(store->log, &now, NULL) == LINEAGE_OK && is_in_step(fd, size, store->log, now.size))
         return place;
     fs_close(place);
     return -1;
@@ -409,13 +399,13 @@ static bool count_row(void *context, const char *id, const struct tsv_record *re
 void acknowledged_find(struct acknowledged_lost *lost, const char *dir)
 {
     *lost = (struct acknowledged_lost){.rows = 0};
-    int place = find_place(&lost->place, dir) ? fs_open(AT_FDCWD, lost->place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
+    SCOPED_FD place =
+        find_place(&lost->place, dir) ? fs_open(AT_FDCWD, lost->place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
     if (place < 0)
         return;
     if (fs_read_file(place, PLACE_RESULTS, &lost->results, NULL) == LINEAGE_OK && lost->results.length)
         each_row(&lost->results, count_row, &lost->rows);
     (void)!fs_read_file(place, PLACE_CONFIG, &lost->settings, NULL);
-    fs_close(place);
 }
 
 void acknowledged_lost_release(struct acknowledged_lost *lost)
@@ -433,11 +423,10 @@ int acknowledged_open(struct lineage_store *store, struct buf *path)
 
 void acknowledged_set_aside(const char *dir)
 {
-    int place = open_place(dir, false);
+    SCOPED_FD place = open_place(dir, false);
     if (place < 0)
         return;
     (void)!fs_rename(place, PLACE_RESULTS, place, PLACE_RESULTS ".before");
     (void)!fs_unlink(place, PLACE_CONFIG);
     (void)!fs_unlink(place, PLACE_REPEATED_RUNS);
-    fs_close(place);
 }

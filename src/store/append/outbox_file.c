@@ -211,14 +211,11 @@ static int by_text(const void *a, const void *b)
 
 static enum lineage_status list(struct names *names, int dir_fd, struct lineage_error *err)
 {
-    int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
+    SCOPED_LIST dir = fs_list_at(dir_fd, PLACE_OUTBOX, 0);
     const char *name;
     bool room = true;
-    if (fd < 0)
-        return errno == ENOENT ? LINEAGE_OK : failed("open", PLACE_OUTBOX, err);
-    DIR *dir = fs_list(fd);
     if (!dir)
-        return failed("list", PLACE_OUTBOX, err);
+        return errno == ENOENT ? LINEAGE_OK : failed("list", PLACE_OUTBOX, err);
     while (room && (name = fs_next(dir)))
         room = add_name(names, name);
     enum lineage_status status = LINEAGE_OK;
@@ -226,7 +223,6 @@ static enum lineage_status list(struct names *names, int dir_fd, struct lineage_
         status = store_no_memory(err);
     else if (errno)
         status = failed("list", PLACE_OUTBOX, err);
-    closedir(dir);
     if (names->n)
         qsort(names->at, names->n, sizeof *names->at, by_text);
     return status;

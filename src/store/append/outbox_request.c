@@ -254,20 +254,16 @@ static void write_id(struct outbox_request *request)
 
 bool outbox_read_id(struct outbox_request *request, const char *id)
 {
-    size_t digits = 0;
+    char digits[OUTBOX_ID_MAX];
+    size_t n = 0;
     if (!id || strlen(id) != sizeof LINEAGE_OUTBOX - 1 + 36 || strncmp(id, LINEAGE_OUTBOX, sizeof LINEAGE_OUTBOX - 1) != 0)
         return false;
-    for (const char *c = id + sizeof LINEAGE_OUTBOX - 1; *c; c++) {
-        unsigned digit = *c >= '0' && *c <= '9' ? (unsigned)(*c - '0') : *c >= 'a' && *c <= 'f' ? (unsigned)(*c - 'a') + 10 : 16;
-        if (*c == '-')
-            continue;
-        if (digit == 16 || digits == 32)
-            return false;
-        request->number[digits / 2] = (unsigned char)((unsigned)request->number[digits / 2] << 4 | digit);
-        digits++;
-    }
+    for (const char *c = id + sizeof LINEAGE_OUTBOX - 1; *c; c++)
+        if (*c != '-')
+            digits[n++] = *c;
+    digits[n] = '\0';
     snprintf(request->id, sizeof request->id, "%s", id);
-    return digits == 32;
+    return n == 32 && hex_read(request->number, digits, 16);
 }
 
 static json_t *write_options(const struct lineage_append_options *options)

@@ -55,13 +55,12 @@ static void receipts_digest(struct buf *out, const char *bytes, size_t length)
 /* Sums up these files, and finds the oldest; false if there is none. */
 static bool look_at_files(int dir_fd, uint64_t *bytes, char oldest[PLACE_MAX])
 {
-    int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd >= 0 ? fs_list(fd) : NULL;
+    SCOPED_LIST dir = fs_list_at(dir_fd, PLACE_OUTBOX, 0);
     const char *name;
     bool any = false;
     struct timespec first = {0};
     *bytes = 0;
-    while (dir && (name = fs_next(dir))) {
+    while ((name = fs_next(dir))) {
         struct stat st;
         char path[PLACE_MAX];
         if (strncmp(name, BEGINNING, sizeof BEGINNING - 1) != 0 || !is_request(name + sizeof BEGINNING - 1))
@@ -77,8 +76,6 @@ static bool look_at_files(int dir_fd, uint64_t *bytes, char oldest[PLACE_MAX])
         }
         any = true;
     }
-    if (dir)
-        closedir(dir);
     return any;
 }
 
@@ -145,20 +142,6 @@ static void receipts_forget(struct receipts_renamed *renamed)
     buf_release(&renamed->ids);
 }
 
-/* Reads 2 n hexadecimal digits; false if there are others. */
-static bool receipts_read_hex(unsigned char *out, const char *text, size_t n)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < n; i++) {
-        const char *high = text[2 * i] ? strchr(digits, text[2 * i]) : NULL;
-        const char *low = high && text[2 * i + 1] ? strchr(digits, text[2 * i + 1]) : NULL;
-        if (!low)
-            return false;
-        out[i] = (unsigned char)((high - digits) << 4 | (low - digits));
-    }
-    return true;
-}
-
 /* Returns false if the receipt's records are not hexadecimal, if their file is gone or another one, or when out of memory. */
 static bool read_bytes(struct buf *out, const struct lineage_store *store, const json_t *about)
 {
@@ -167,8 +150,7 @@ static bool read_bytes(struct buf *out, const struct lineage_store *store, const
     if (beside)
         return receipts_read_beside(out, store->dir_fd, json_string_value(json_object_get(about, "request")), beside);
     const size_t n = json_string_length(records) / 2;
-    if (!json_is_string(records) || !buf_reserve(out, n + 1) ||
-        !receipts_read_hex((unsigned char *)out->data, json_string_value(records), n))
+    if (!json_is_string(records) || !buf_reserve(out, n + 1) || !hex_read(out->data, json_string_value(records), n))
         return false;
     out->length = n;
     return true;
@@ -454,7 +436,7 @@ static json_int_t number_of(const json_t *about, const char *key)
 static bool read_request(unsigned char request[16], const json_t *about)
 {
     const char *text = json_string_value(json_object_get(about, "request"));
-    return text && strlen(text) == 32 && receipts_read_hex(request, text, 16);
+    return text && strlen(text) == 32 && hex_read(request, text, 16);
 }
 
 /* ---- what the server has ------------------------------------------------------------------------------------------- */

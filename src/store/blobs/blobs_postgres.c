@@ -141,8 +141,7 @@ static enum lineage_status send_directory(struct carrier *c, int dir, const char
     char below[PATH_MAX];
     if (++c->depth > DEPTH_MAX)
         return store_fail(c->err, LINEAGE_ELIMIT, "%.200s is more than %d directories deep", path, DEPTH_MAX);
-    int fd = fs_open(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    SCOPED_LIST list = fs_list_at(dir, name, O_NOFOLLOW);
     if (!list)
         return failed(c, "list", path);
     if (json_array_append_new(c->entries, json_pack("{s:s, s:i}", "path", path, "mode", (int)(mode & 0777))) != 0)
@@ -154,7 +153,6 @@ static enum lineage_status send_directory(struct carrier *c, int dir, const char
     }
     if (status == LINEAGE_OK && errno) /* the listing failed: a partial tree must not be named */
         status = failed(c, "list", path);
-    closedir(list);
     c->depth--;
     return status;
 }
@@ -199,11 +197,6 @@ enum lineage_status blobs_send(struct lineage_store *store, const char *path, co
     return status;
 }
 
-static unsigned digit(char d)
-{
-    return d <= '9' ? (unsigned)(d - '0') : (unsigned)(d - 'a') + 10;
-}
-
 static enum lineage_status bring_chunk(struct carrier *c, const char *digest, int fd, uint64_t *at)
 {
     char name[DIGEST_MAX], found[DIGEST_MAX];
@@ -215,9 +208,7 @@ static enum lineage_status bring_chunk(struct carrier *c, const char *digest, in
         pg_run(c->pg, &result, PG_PATIENCE, "SELECT bytes FROM lineage.chunk WHERE store = $1::integer AND digest = $2::bytea", 2,
                params, c->err);
     const char *text = status == LINEAGE_OK && pg_rows(&result) ? pg_text(&result, 0, 0, &length) : "";
-    size_t n = length > 2 && length / 2 - 1 <= CHUNK ? length / 2 - 1 : 0;
-    for (size_t i = 0; i < n; i++)
-        c->chunk[i] = (unsigned char)(digit(text[2 + 2 * i]) << 4 | digit(text[3 + 2 * i]));
+    size_t n = length > 2 && length / 2 - 1 <= CHUNK && hex_read(c->chunk, text + 2, length / 2 - 1) ? length / 2 - 1 : 0;
     pg_clear(&result);
     if (status == LINEAGE_OK && (!n || strcmp(digest_of(found, c->chunk, n), name) != 0))
         return store_fail(c->err, LINEAGE_ECORRUPT, "the piece %.64s is not on the server, or is another one", digest);

@@ -116,15 +116,12 @@ static void check_entry(struct checking *c, const char *name)
 static void check_place(struct checking *c)
 {
     const char *name;
-    int fd = fs_open(c->store->dir_fd, PLACE_CODE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    if (fd < 0 && errno != ENOENT)
+    SCOPED_LIST list = fs_list_at(c->store->dir_fd, PLACE_CODE, O_NOFOLLOW);
+    if (!list && errno != ENOENT)
         found(c, NULL,
               errno == ENOTDIR || errno == ELOOP ? PLACE_CODE " is not a directory of this store" : PLACE_CODE " cannot be read");
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    while (list && c->status == LINEAGE_OK && (name = fs_next(list)))
+    while (c->status == LINEAGE_OK && (name = fs_next(list)))
         check_entry(c, name);
-    if (list)
-        closedir(list);
 }
 
 /* Rows come first, so that a damaged object is reported with the first trial that needs it. */

@@ -35,8 +35,7 @@ static enum lineage_status keep_directory(struct keeping *k, int dir, const char
     char below[LINEAGE_CODE_NAME_MAX];
     if (++k->depth > DEPTH_MAX)
         return store_fail(k->err, LINEAGE_ELIMIT, "code: %.200s is more than %d directories deep", path, DEPTH_MAX);
-    int fd = fs_open(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    SCOPED_LIST list = fs_list_at(dir, name, O_NOFOLLOW);
     if (!list)
         return failed(k, "list", path);
     while (status == LINEAGE_OK && (entry = fs_next(list))) {
@@ -47,7 +46,6 @@ static enum lineage_status keep_directory(struct keeping *k, int dir, const char
     }
     if (status == LINEAGE_OK && errno)
         status = failed(k, "list", path);
-    closedir(list);
     k->depth--;
     return status;
 }

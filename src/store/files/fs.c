@@ -385,14 +385,20 @@ DIR *fs_list(int fd)
     return list;
 }
 
+DIR *fs_list_at(int dir_fd, const char *name, int flags)
+{
+    int fd = fs_open(dir_fd, name, O_RDONLY | O_DIRECTORY | flags, 0);
+    return fd >= 0 ? fs_list(fd) : NULL;
+}
+
 const char *fs_next(DIR *list)
 {
-    struct dirent *entry;
-    if (faulted("list"))
+    struct dirent *entry = NULL;
+    if (list && faulted("list"))
         return NULL;
     do
         errno = 0; /* only errno distinguishes a failure of readdir from the end */
-    while ((entry = readdir(list)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    while (list && (entry = readdir(list)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
     return entry ? entry->d_name : NULL;
 }
 
@@ -401,13 +407,11 @@ const char *fs_next(DIR *list)
 void fs_remove_tree(int dir_fd, const char *name)
 {
     const char *entry;
-    int fd = fs_open(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    while (list && (entry = fs_next(list)))
+    DIR *list = fs_list_at(dir_fd, name, O_NOFOLLOW);
+    while ((entry = fs_next(list)))
         if (fs_unlink(dirfd(list), entry) != 0)
             fs_remove_tree(dirfd(list), entry);
-    if (list)
-        closedir(list);
+    fs_list_end(&list);
     fs_rmdir(dir_fd, name);
 }
 
@@ -553,8 +557,8 @@ enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, 
 {
     struct stat st;
     int fd;
-    enum lineage_status status = open_to_read(&fd, dir_fd, name, O_NONBLOCK, err);
-    TRY(status);
+    enum lineage_status status = LINEAGE_OK;
+    TRY(open_to_read(&fd, dir_fd, name, O_NONBLOCK, err));
     if (fs_stat_open(fd, &st) != 0)
         status = store_fail_errno(err, LINEAGE_EIO, "cannot look at %s", name);
     else if (S_ISDIR(st.st_mode)) {

@@ -93,9 +93,16 @@ int fs_unmark(int dir_fd, const char *name, const char *attribute);
 ssize_t fs_read_mark(int dir_fd, const char *name, const char *attribute, void *value, size_t size);
 
 /* fs_list opens a listing of the directory fd and takes ownership of fd (closed even on failure, which returns NULL
- * with errno). fs_next returns the next name, skipping . and ..; at the end it returns NULL with errno 0, after a
- * failure NULL with errno set. */
+ * with errno); fs_list_at opens the directory, too. fs_next returns the next name, skipping . and ..; at the end, or without a list, it
+ * returns NULL with errno 0, after a failure NULL with errno set. */
 DIR *fs_list(int fd);
+DIR *fs_list_at(int dir_fd, const char *name, int flags);
+#define SCOPED_LIST RELEASED_BY(fs_list_end) DIR * /* may be NULL */
+static inline void fs_list_end(DIR **list)
+{
+    if (*list)
+        closedir(*list);
+}
 const char *fs_next(DIR *list);
 
 /* Removes a directory and everything in it, as far as possible. */

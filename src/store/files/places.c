@@ -70,11 +70,8 @@ bool store_dir_in_repository(int dir_fd)
 
 static bool is_empty_dir(int dir_fd)
 {
-    int fd = fs_open(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    SCOPED_LIST list = fs_list_at(dir_fd, ".", 0);
     bool empty = list && !fs_next(list);
-    if (list)
-        closedir(list);
     return empty;
 }
 

@@ -137,7 +137,7 @@ static enum lineage_status copy_tree(struct copying *c, int from, int to)
     /* The store's own files are left out if the work directory contains the store; otherwise the copy would contain
      * snapshots/, and therefore itself. */
     bool is_store = fs_stat_open(from, &st) == 0 && is_same(&st, &c->store);
-    DIR *dir = fs_list(from);
+    SCOPED_LIST dir = fs_list(from);
     if (!dir)
         return failed(c, "list", "a directory");
     while (status == LINEAGE_OK && (entry = fs_next(dir)))
@@ -145,7 +145,6 @@ static enum lineage_status copy_tree(struct copying *c, int from, int to)
             status = copy_entry(c, dirfd(dir), to, entry);
     if (status == LINEAGE_OK && errno)
         status = failed(c, "list", "a directory");
-    closedir(dir);
     if (status == LINEAGE_OK && c->sync && fs_sync(to) != 0)
         status = failed(c, "sync", "a directory");
     return status;
@@ -243,15 +242,12 @@ bool snapshot_is_abandoned(int snapshots_fd, const char *name)
 /* Uses two descriptors, because the listing closes one while the other holds the lock until the end. */
 void snapshot_clean_up(int dir_fd)
 {
-    int fd = open_snapshots(dir_fd, true), lock = fd < 0 ? -1 : fs_open(fd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = lock < 0 ? NULL : fs_list(lock);
+    SCOPED_FD fd = open_snapshots(dir_fd, true);
+    SCOPED_LIST dir = fd < 0 ? NULL : fs_list_at(fd, ".", 0);
     const char *name;
-    while (dir && (name = fs_next(dir)))
+    while ((name = fs_next(dir)))
         if (snapshot_is_abandoned(fd, name))
             fs_remove_tree(fd, name);
-    if (dir)
-        closedir(dir);
-    fs_close(fd);
 }
 
 static void unlock(struct snapshot *snapshot)

@@ -326,13 +326,11 @@ static enum lineage_status read_all(struct records *records, int *fd, struct lin
     TRY(open_stores(fd, false, err));
     if (*fd < 0)
         return LINEAGE_OK;
-    int listed = fs_open(*fd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *list = listed < 0 ? NULL : fs_list(listed);
+    SCOPED_LIST list = fs_list_at(*fd, ".", 0);
     if (!list)
         return store_fail_errno(err, LINEAGE_EIO, "cannot list the records of trusted directories");
     while (room && (name = fs_next(list)))
         room = add(records, *fd, name);
-    closedir(list);
     if (records->n)
         qsort(records->at, records->n, sizeof *records->at, by_path);
     return room ? LINEAGE_OK : store_no_memory(err);

@@ -166,6 +166,25 @@ void buf_add_hex(struct buf *buf, const void *data, size_t length)
     buf->data[buf->length] = '\0';
 }
 
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool hex_read(void *out, const char *text, size_t n)
+{
+    unsigned char *bytes = out;
+    for (size_t i = 0; i < n; i++) {
+        const int high = hex_digit(text[2 * i]), low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);
+        if (low < 0)
+            return false;
+        bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
 void buf_puts(struct buf *buf, const char *text)
 {
     buf_add(buf, text, strlen(text));

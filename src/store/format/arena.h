@@ -46,6 +46,7 @@ static inline bool buf_reserve(struct buf *buf, size_t length)
 void buf_add(struct buf *buf, const void *data, size_t length);
 void buf_puts(struct buf *buf, const char *text);
 void buf_add_hex(struct buf *buf, const void *data, size_t length); /* two digits per byte, in lower case */
+bool hex_read(void *out, const char *text, size_t n); /* n bytes written so; false at any other text */
 static inline void buf_put(struct buf *buf, char c) /* one byte */
 {
     if (!buf_reserve(buf, 1))

@@ -90,21 +90,7 @@ void digest_write(char text[DIGEST_TEXT], const unsigned char digest[DIGEST_BYTE
     text[DIGEST_TEXT - 1] = '\0';
 }
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool digest_read(unsigned char digest[DIGEST_BYTES], const char *text)
 {
-    for (size_t i = 0; i < DIGEST_BYTES; i++) {
-        int high = digit(text[2 * i]);
-        int low = high < 0 ? -1 : digit(text[2 * i + 1]);
-        if (low < 0)
-            return false;
-        digest[i] = (unsigned char)(high << 4 | low);
-    }
-    return text[DIGEST_TEXT - 1] == '\0';
+    return hex_read(digest, text, DIGEST_BYTES) && text[DIGEST_TEXT - 1] == '\0';
 }

@@ -8,17 +8,11 @@
 
 enum { STATEMENT_MAX = 512 };
 
-static unsigned hex_digit(char c)
-{
-    return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
-}
-
 void postgres_add_bytes(struct buf *out, const char *text, size_t length)
 {
-    if (length < 2 || !buf_reserve(out, length / 2))
+    if (length < 2 || !buf_reserve(out, length / 2) || !hex_read(out->data + out->length, text + 2, length / 2 - 1))
         return;
-    for (size_t i = 2; i + 1 < length; i += 2)
-        out->data[out->length++] = (char)(hex_digit(text[i]) << 4 | hex_digit(text[i + 1]));
+    out->length += length / 2 - 1;
     out->data[out->length] = '\0';
 }
 
@@ -121,7 +115,7 @@ static uint64_t number_of(const char **digits)
     uint64_t n = 0;
     for (int i = 0; i < 16 && **digits; ++*digits)
         if (**digits != '-') {
-            n = n << 4 | hex_digit(**digits);
+            n = n << 4 | (unsigned)(**digits <= '9' ? **digits - '0' : **digits - 'a' + 10);
             i++;
         }
     return n;

@@ -221,14 +221,12 @@ static enum lineage_status files_each(struct lineage_queue *queue, bool (*visit)
     enum lineage_status status = open_place(files, false, err);
     if (status != LINEAGE_OK)
         return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-    int fd = fs_open(files->dir, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    SCOPED_LIST list = fs_list_at(files->dir, ".", 0);
     if (!list)
         return failed(files, "list", err);
     while ((name = fs_next(list)))
         if (is_claim(name))
             buf_add(&names, name, 16 + sizeof PLACE_CLAIM_END);
-    closedir(list);
     if (names.failed)
         status = store_no_memory(err);
     const size_t size = 16 + sizeof PLACE_CLAIM_END, n = names.length / size;

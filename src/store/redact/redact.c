@@ -605,14 +605,11 @@ static void clean_entry(struct cleaning *c, int dir, const char *name, unsigned 
 static void clean_dir(struct cleaning *c, int dir_fd, const char *dir, unsigned depth)
 {
     const char *name;
-    int fd = fs_open(dir_fd, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    SCOPED_LIST list = fs_list_at(dir_fd, dir, O_NOFOLLOW);
     if (!list && c->only_look)
         tell(c, 1, strerror(errno));
-    while (list && (name = fs_next(list)))
+    while ((name = fs_next(list)))
         clean_entry(c, dirfd(list), name, depth);
-    if (list)
-        closedir(list);
 }
 
 /* The rows come last, because they tell that this is a copy of the store. */

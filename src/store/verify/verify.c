@@ -194,12 +194,9 @@ static enum lineage_status check_telemetry(struct verifying *v, struct lineage_e
 {
     enum lineage_status status = LINEAGE_OK;
     const char *name;
-    int fd = fs_open(v->store->dir_fd, PLACE_TELEMETRY, O_RDONLY | O_DIRECTORY, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    while (list && status == LINEAGE_OK && (name = fs_next(list)))
+    SCOPED_LIST list = fs_list_at(v->store->dir_fd, PLACE_TELEMETRY, 0);
+    while (status == LINEAGE_OK && (name = fs_next(list)))
         status = check_telemetry_file(v, name, err);
-    if (list)
-        closedir(list);
     return status;
 }
 
@@ -345,9 +342,8 @@ static void check_killed_trials(struct verifying *v)
 {
     char text[PLACE_MAX + 160];
     const char *name;
-    int fd = fs_open(v->store->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    while (list && (name = fs_next(list)))
+    SCOPED_LIST list = fs_list_at(v->store->dir_fd, ".", 0);
+    while ((name = fs_next(list)))
         if (is_killed_trial(dirfd(list), name)) {
             snprintf(text, sizeof text,
                      "%.300s: a trial was killed and has no row yet; 'lineage run', 'night', 'train' or opening the"
@@ -355,8 +351,6 @@ static void check_killed_trials(struct verifying *v)
                      name);
             found(v, "trial", 0, "", text);
         }
-    if (list)
-        closedir(list);
 }
 
 /* Reports what a kill left, which the next append removes, and what an earlier version left. The copy of a running append is
@@ -372,15 +366,12 @@ static void check_leftovers(struct verifying *v)
         found(v, "signature", 0, "",
               PLACE_SIGNED ": this version checks no signature of rows; give the 'head' of its last line to 'lineage verify"
                            " --head', and remove the file");
-    int fd = fs_open(v->store->dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    while (list && (name = fs_next(list)))
+    SCOPED_LIST list = fs_list_at(v->store->dir_fd, PLACE_SNAPSHOTS, O_NOFOLLOW);
+    while ((name = fs_next(list)))
         if (snapshot_is_abandoned(dirfd(list), name)) {
             snprintf(text, sizeof text, PLACE_SNAPSHOTS "/%s: a copy that was cut off; the next append removes it", name);
             found(v, "snapshot", 0, "", text);
         }
-    if (list)
-        closedir(list);
 }
 
 static size_t find_cell(const struct tsv_cell *cells, size_t n, const char *name)
@@ -425,9 +416,8 @@ static void check_copies(struct verifying *v)
 {
     char text[PLACE_MAX + 200];
     const char *name;
-    int fd = fs_open(v->store->dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    while (list && (name = fs_next(list))) {
+    SCOPED_LIST list = fs_list_at(v->store->dir_fd, ".", 0);
+    while ((name = fs_next(list))) {
         const size_t n = strlen(name);
         if (n < 12 || strncmp(name, "results", 7) != 0 || strcmp(name + n - 4, ".tsv") != 0)
             continue;
@@ -440,8 +430,6 @@ static void check_copies(struct verifying *v)
                  name, missing, missing == 1 ? "is" : "are");
         found(v, LINEAGE_NOTE, 0, "", text);
     }
-    if (list)
-        closedir(list);
 }
 
 static void report_outbox(void *context, const char *name)
@@ -461,9 +449,8 @@ static void check_claims(struct verifying *v)
     struct stat st;
     char text[PLACE_MAX + 80];
     const char *name;
-    int fd = fs_open(v->store->dir_fd, PLACE_CHECKPOINTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
-    while (list && (name = fs_next(list))) {
+    SCOPED_LIST list = fs_list_at(v->store->dir_fd, PLACE_CHECKPOINTS, O_NOFOLLOW);
+    while ((name = fs_next(list))) {
         size_t n = strlen(name), end = sizeof PLACE_CLAIM_END - 1;
         bool is_claim = n > end && strcmp(name + n - end, PLACE_CLAIM_END) == 0;
         if (!is_claim && strcmp(name, PLACE_CLAIMS_LOCK) != 0)
@@ -474,8 +461,6 @@ static void check_claims(struct verifying *v)
         snprintf(text, sizeof text, PLACE_CHECKPOINTS "/%.200s: a claim is a regular file, and this is not one", name);
         found(v, "queue", 0, "", text);
     }
-    if (list)
-        closedir(list);
 }
 
 enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
