@@ -83,7 +83,7 @@ static bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* Whether nothing has written to a file that is read without locks, as mirror_file_is_settled (mirror_file.h) says. The time of
+/* Whether nothing has written to a file that is read without locks, as mirror_file_is_settled (mirror_place.h) says. The time of
  * change is set before a write changes the contents, so what was read before this call belongs to the file's first state. */
 static bool is_unchanged(const struct checked_file *file)
 {
