@@ -51,11 +51,15 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
     return status;
 }
 
+static enum lineage_status decide(struct appending *a, struct lineage_error *err)
+{
+    TRY(append_catch_up_and(a->store, &a->end, fill_in, a, err));
+    return row_check_cells(&a->trial, a->given, err);
+}
+
 enum lineage_status appending_locked(struct appending *a, struct lineage_error *err)
 {
-    enum lineage_status status = append_catch_up_and(a->store, &a->end, fill_in, a, err);
-    if (status == LINEAGE_OK)
-        status = row_check_cells(&a->trial, a->given, err);
+    enum lineage_status status = decide(a, err);
     if (status == LINEAGE_OK)
         status = appending_put_beside(a, err);
     if (status == LINEAGE_OK)
@@ -166,9 +170,7 @@ enum lineage_status appending_give_row(struct lineage_trial *row, struct appendi
 /* Decides everything under the claim, as an append does, and then gives the claim back without writing. */
 enum lineage_status appending_check_locked(struct appending *a, struct lineage_error *err)
 {
-    enum lineage_status status = append_catch_up_and(a->store, &a->end, fill_in, a, err);
-    if (status == LINEAGE_OK)
-        status = row_check_cells(&a->trial, a->given, err);
+    enum lineage_status status = decide(a, err);
     log_release(a->store->log);
     return status;
 }

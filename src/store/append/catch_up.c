@@ -50,9 +50,9 @@ enum lineage_status tail_read(struct tail *tail, const struct tsv_record *record
     const struct tsv_cell *cells;
     char reason[160];
     size_t n;
-    enum lineage_status status = tsv_parse(tail->reader, record, &cells, &n, err);
+    enum lineage_status status;
     *out = (struct tail_row){0};
-    TRY(status);
+    TRY(tsv_parse(tail->reader, record, &cells, &n, err));
     arena_reset(&tail->arena);
     out->is_row = row_read(&out->trial, layout, cells, n, &tail->arena, &out->fault, reason, &status);
     int id = layout->column[0];
@@ -83,19 +83,16 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
     struct tail_row read;
     struct append_state *state = tail->store->append;
     bool awaits = false;
-    enum lineage_status status = tail_read(tail, record, &read, err);
-    TRY(status);
+    TRY(tail_read(tail, record, &read, err));
     if (!read.is_row) {
         if (read.id) /* other tools may read the row, so its id counts as used */
             row_note_id(read.id, &state->next_id, &state->id_width);
         return LINEAGE_OK;
     }
     if (read.trial.parent_exp && read.trial.parent_exp[0])
-        status = awaits_parent(tail, read.trial.parent_exp, &awaits, err);
+        TRY(awaits_parent(tail, read.trial.parent_exp, &awaits, err));
     state->parents_behind = state->parents_behind || awaits;
-    if (status == LINEAGE_OK && !append_note_row(tail->store, &read.trial))
-        status = store_no_memory(err);
-    return status;
+    return append_note_row(tail->store, &read.trial) ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* Called under the claim, so that nothing is appended meanwhile. Unterminated records were moved aside before, except
@@ -122,14 +119,6 @@ static enum lineage_status unread_rows_note(struct lineage_store *store, const s
     if (!mirror_layout(store->mirror) || at->watermark >= end->size)
         return LINEAGE_OK;
     return read_from(store, at->watermark, at->line, end, err);
-}
-
-/* Notes the rows that begin at `from` or later; `from` is the end of a record that was noted before. Use it for a log
- * that only grows. */
-static enum lineage_status unread_rows_note_from(struct lineage_store *store, uint64_t from, const struct log_state *end,
-                                                 struct lineage_error *err)
-{
-    return read_from(store, from, 1, end, err);
 }
 
 /* ---- the unfinished record that a killed writer left at the end of the log ---- */
@@ -374,7 +363,7 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
 static enum lineage_status take_others(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
 {
     struct append_state *state = store->append;
-    enum lineage_status status = unread_rows_note_from(store, state->end.size, end, err);
+    enum lineage_status status = read_from(store, state->end.size, 1, end, err);
     state->end = *end;
     if (status != LINEAGE_OK)
         append_forget(state);

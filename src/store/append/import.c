@@ -404,11 +404,11 @@ static enum lineage_status import_record(struct importing *in, struct tsv_reader
     enum row_fault fault;
     char reason[160];
     size_t n;
-    enum lineage_status status = tsv_parse(reader, record, &cells, &n, err);
-    TRY(status);
+    enum lineage_status status;
+    TRY(tsv_parse(reader, record, &cells, &n, err));
     if (!in->has_layout) {
-        status = read_header(in, cells, n, metric, err);
-        return status == LINEAGE_OK ? choose_target(in, reader, record, err) : status;
+        TRY(read_header(in, cells, n, metric, err));
+        return choose_target(in, reader, record, err);
     }
     arena_reset(&in->arena);
     bool is_row = row_read(&trial, &in->layout, cells, n, &in->arena, &fault, reason, &status);
@@ -452,9 +452,8 @@ static bool has_all_columns(const struct row_layout *layout)
 /* Call it under the claim. Learns from the log what the rows depend on. */
 static enum lineage_status begin_rows(struct importing *in, struct log_state *end, struct lineage_error *err)
 {
-    enum lineage_status status = append_catch_up_and(in->store, end, NULL, NULL, err);
+    TRY(append_catch_up_and(in->store, end, NULL, NULL, err));
     const struct row_layout *layout = mirror_layout(in->store->mirror);
-    TRY(status);
     if (end->size && layout && !has_all_columns(layout))
         return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store", in->store->log->place);
     in->is_new = end->size == 0;

@@ -242,8 +242,8 @@ static enum lineage_status add_record(struct sending *s, const struct tsv_record
     char reason[160];
     bool taken = false;
     size_t n;
-    enum lineage_status status = tsv_parse(s->reader, record, &cells, &n, err);
-    TRY(status);
+    enum lineage_status status = LINEAGE_OK;
+    TRY(tsv_parse(s->reader, record, &cells, &n, err));
     if (layout && n && strcmp(cells[0].text, layout->names[0]) == 0)
         return LINEAGE_OK; /* the header, which the log has */
     const bool is_row = layout && row_read(&trial, layout, cells, n, &s->arena, &fault, reason, &status);
@@ -461,7 +461,6 @@ static enum lineage_status ask_last(struct lineage_store *store, const json_t *a
 /* Gives each receipt the place where its rows are now, and 0 to those that the server does not have. */
 static enum lineage_status ask_each(struct lineage_store *store, json_t *all, size_t *n_missing, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
     json_t *one;
     size_t i;
     *n_missing = 0;
@@ -471,13 +470,12 @@ static enum lineage_status ask_each(struct lineage_store *store, json_t *all, si
         int64_t seq = 0;
         if (!read_request(request, one))
             continue;
-        status = log_locate(store->log, request, receipts_count(store, one), &seq, digest, err);
-        TRY(status);
+        TRY(log_locate(store->log, request, receipts_count(store, one), &seq, digest, err));
         json_object_set_new(one, "seq", json_integer(seq));
         json_object_set_new(one, "digest", json_string(digest));
         *n_missing += !seq;
     }
-    return status;
+    return LINEAGE_OK;
 }
 
 /* Reserves the ids of missing rows on the server, so that no other row gets them before the missing ones are delivered. Does

@@ -57,18 +57,17 @@ static enum lineage_status check_record(struct lineage_store *store, struct tsv_
     char reason[160];
     bool used = false;
     size_t n;
-    enum lineage_status status = tsv_parse(reader, record, &cells, &n, err);
-    TRY(status);
+    enum lineage_status status;
+    TRY(tsv_parse(reader, record, &cells, &n, err));
     bool is_row = row_read(&trial, mirror_layout(store->mirror), cells, n, arena, &fault, reason, &status);
     if (status != LINEAGE_OK)
         return store_no_memory(err);
     if (!is_row || fault != ROW_SOUND || record->in_quotes)
         return store_fail(err, LINEAGE_EINVAL, "line %llu is not a sound row: %s", (unsigned long long)record->line,
                           record->in_quotes ? "a quote is never closed" : reason);
-    status = append_has_id(store, trial.exp_id, &used, err);
-    if (status == LINEAGE_OK && used)
-        status = store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s", trial.exp_id, store->log->place);
-    return status;
+    TRY(append_has_id(store, trial.exp_id, &used, err));
+    return used ? store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s", trial.exp_id, store->log->place)
+                : LINEAGE_OK;
 }
 
 /* Collects the records to append, each with a line end. */

@@ -82,8 +82,8 @@ static void sleep_until_told(const struct log_watch *watch, int milliseconds)
 static enum lineage_status look(struct log_watch *watch, struct log *log, int dir_fd, bool *news, struct lineage_error *err)
 {
     struct log_state now;
-    enum lineage_status status = log_look(log, &now, err);
-    TRY(status);
+    enum lineage_status status = LINEAGE_OK;
+    TRY(log_look(log, &now, err));
     if (memcmp(watch->identity, now.identity, sizeof now.identity) != 0) {
         watch_file(watch, log, dir_fd, &now);
         status = log_look(log, &now, err);

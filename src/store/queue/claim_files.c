@@ -328,8 +328,8 @@ static enum lineage_status files_release(struct lineage_queue *queue, struct lin
     struct lineage_claim there;
     char name[64];
     name_of(name, claim->key);
-    enum lineage_status status = enter(files, err);
-    TRY(status);
+    enum lineage_status status = LINEAGE_OK;
+    TRY(enter(files, err));
     bool ours = is_ours(files, claim);
     if (!ours && claim->hold < 0 && claim->free)
         ours = look_at(files, name, &there, err) == LINEAGE_OK && there.free && there.attempt == claim->attempt;

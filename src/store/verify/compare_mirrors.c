@@ -214,8 +214,7 @@ enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, li
             return LINEAGE_OK;
         nanosleep(&pause, NULL);
         mirror_forget_damage(mirror);
-        status = mirror_sync(truth, err);
-        TRY(status);
+        TRY(mirror_sync(truth, err));
     }
     return check_once(mirror, truth, report_one, context, err);
 }
