@@ -4,8 +4,7 @@
 #include <lineage/text.h>
 
 #include "commands/append_request.h"
-#include "git/trial_ref.h"
-#include "git/work_tree_diff.h"
+#include "git/git.h"
 #include "output/ideas_out.h"
 #include "output/show.h"
 #include "support/secrets.h"

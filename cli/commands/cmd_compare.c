@@ -1,7 +1,7 @@
 /* cmd_compare.c: `lineage compare`: compares variants with a baseline, seed by seed. */
 
 #include "output/show.h"
-#include "run/examples.h"
+#include "run/run_parts.h"
 
 enum { MAX_CONDITIONS = 32 };
 

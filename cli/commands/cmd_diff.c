@@ -8,12 +8,11 @@
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
-#include "git/commit_diff.h"
-#include "git/trial_place.h"
+#include "git/git.h"
 #include "output/ideas_out.h"
 #include "output/show.h"
-#include "run/provenance_read.h"
-#include "trial/workdir.h"
+#include "run/run_parts.h"
+#include "trial/one_trial.h"
 
 /* ---- the stored code of a trial as a directory of files ---- */
 

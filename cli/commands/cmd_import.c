@@ -11,10 +11,10 @@
 #include <lineage/render.h>
 #include <lineage/voids.h>
 
-#include "git/trial_ref.h"
+#include "git/git.h"
 #include "histories/history_rows.h"
 #include "output/show.h"
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 struct import_options {
     char *metric; /* of the imported file, not of the store */

@@ -7,10 +7,9 @@
 #include <lineage/render.h>
 #include <lineage/trust.h>
 
-#include "git/repository.h"
-#include "git/work_tree_diff.h"
+#include "git/git.h"
 #include "output/show.h"
-#include "run/code_ref.h"
+#include "run/run_parts.h"
 
 /* ---- makes a store from a log that was kept by hand (lineage_import_log) ---- */
 

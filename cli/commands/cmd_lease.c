@@ -1,7 +1,7 @@
 /* cmd_lease.c: `lineage lease`: claims an idea before it is trained, so that no other agent trains it. */
 #include <unistd.h>
 
-#include "git/agent_place.h"
+#include "git/git.h"
 #include "output/ideas_out.h"
 #include "output/lease_idea.h"
 

@@ -4,8 +4,8 @@
 
 #include "commands/night_trainer.h"
 #include "night/night.h"
-#include "run/abandoned_trial.h"
-#include "run/command_settings.h"
+#include "run/run_parts.h"
+#include "run/command_trial.h"
 #include "support/launchers.h"
 #include "support/program.h"
 

@@ -10,7 +10,7 @@
 #include <lineage/render.h>
 #include <lineage/text.h>
 
-#include "run/provenance_read.h"
+#include "run/run_parts.h"
 #include "support/program.h"
 #include "texts.h"
 

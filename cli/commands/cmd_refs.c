@@ -1,9 +1,7 @@
 /* cmd_refs.c: `lineage refs`: lists, removes and adds the refs that keep the code of trials. */
 
-#include "git/trial_place.h"
-#include "git/trial_ref.h"
-#include "run/code_ref.h"
-#include "run/provenance_read.h"
+#include "git/git.h"
+#include "run/run_parts.h"
 
 struct refs {
     struct cli_session session;

@@ -8,11 +8,9 @@
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 
-#include "git/trial_place.h"
-#include "git/work_tree_diff.h"
+#include "git/git.h"
 #include "night/night.h"
-#include "run/provenance_read.h"
-#include "run/what_ran.h"
+#include "run/run_parts.h"
 #include "support/blas_env.h"
 
 struct rerun {

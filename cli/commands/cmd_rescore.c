@@ -5,10 +5,8 @@
 #include <lineage/render.h>
 #include <lineage/time.h>
 
-#include "run/command_settings.h"
-#include "run/files_beside_row.h"
-#include "run/provenance_read.h"
-#include "run/what_ran.h"
+#include "run/command_trial.h"
+#include "run/run_parts.h"
 
 /* The row's time is read after the trial has ended, and has whole seconds: a file that is newer than its second may be the next trial's. */
 enum { CLOCK_SLACK = 5, WHOLE_SECOND = 1 };

@@ -1,7 +1,6 @@
 /* cmd_restore.c: `lineage restore`: puts back rows that are gone, or a record that was moved aside as torn. */
 
-#include "run/code_ref.h"
-#include "run/provenance_read.h"
+#include "run/run_parts.h"
 
 enum { IDS_NAMED = 8 };
 

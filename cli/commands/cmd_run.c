@@ -1,14 +1,12 @@
 /* cmd_run.c: `lineage run`: runs any command as a trial. */
 #include <unistd.h>
 
-#include "git/agent_place.h"
-#include "git/repository.h"
-#include "git/work_tree_diff.h"
+#include "git/git.h"
 #include "output/ideas_out.h"
 #include "output/lease_idea.h"
 #include "output/show.h"
 #include "plan/planning.h"
-#include "run/command_options.h"
+#include "run/command_trial.h"
 #include "support/launchers.h"
 
 struct run_options {

@@ -5,7 +5,7 @@
 
 #include "output/show.h"
 #include "output/ideas_out.h"
-#include "run/provenance_read.h"
+#include "run/run_parts.h"
 
 /* Prints the text, escaped, which it takes over. */
 static void show_text(const struct cli_session *session, const char *name, json_t *text)

@@ -5,7 +5,7 @@
 #include "output/show.h"
 #include "recipe/recipe_request.h"
 #include "support/launchers.h"
-#include "run/abandoned_trial.h"
+#include "run/run_parts.h"
 
 struct train_options {
     struct cli_session session;

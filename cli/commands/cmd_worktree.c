@@ -1,10 +1,7 @@
 /* cmd_worktree.c: `lineage worktree`: work trees of git in which several agents work side by side on one store. */
 
-#include "git/agent_place.h"
-#include "git/read_command.h"
-#include "git/repository.h"
-#include "git/trial_place.h"
-#include "run/provenance_read.h"
+#include "git/git.h"
+#include "run/run_parts.h"
 
 enum { GIT_MAX = 1 << 16, GIT_SECONDS = 120 };
 

@@ -1,10 +1,8 @@
-#include "git/agent_place.h"
+#include "git/git.h"
 
 #include <unistd.h>
 
 #include "cli.h"
-#include "git/read_command.h"
-#include "git/repository.h"
 
 #define AGENT_FILE "lineage-agent.json"
 

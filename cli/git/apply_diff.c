@@ -3,7 +3,7 @@
  * through a symbolic link. This file also refuses diffs that create links or other special files, or that change
  * protected files.
  */
-#include "git/apply_diff.h"
+#include "git/git.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,9 @@
-#include "git/commit_diff.h"
+#include "git/git.h"
 
 #include <fcntl.h>
 
 #include "cli.h"
-#include "git/repository.h"
-#include "git/trial_place.h"
-#include "git/work_tree_diff.h"
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 /* With these attributes git finds the function or class around a change, for the heading of a hunk. They have
  * precedence over the attributes of the work tree. */

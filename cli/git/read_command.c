@@ -1,7 +1,7 @@
 /*
  * The command has a process group of its own, so that it can be killed together with all processes that it started.
  */
-#include "git/read_command.h"
+#include "git/git.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,12 +1,11 @@
-#include "git/repository.h"
+#include "git/git.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
-#include "git/read_command.h"
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 #define SCRATCH ".lineage-git"
 

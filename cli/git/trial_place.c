@@ -1,8 +1,6 @@
-#include "git/trial_place.h"
+#include "git/git.h"
 
 #include <unistd.h>
-
-#include "git/repository.h"
 
 #include "cli.h"
 

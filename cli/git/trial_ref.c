@@ -1,9 +1,6 @@
-#include "git/trial_ref.h"
+#include "git/git.h"
 
 #include <unistd.h>
-
-#include "git/repository.h"
-#include "git/trial_place.h"
 
 #define REFS "refs/lineage/"
 #define RUNNING_REFS "refs/lineage-running/"

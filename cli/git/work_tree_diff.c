@@ -1,9 +1,9 @@
 /*
  * The state of a work tree is recorded twice. The diffs and copies of untracked files are complete in the store, whatever
  * happens to the repository, as long as the commit is there. A commit object with all of this together is in the
- * repository, where a ref keeps it (trial_ref.h); files that another trial had, too, take no more space.
+ * repository, where a ref keeps it (trial_ref.c); files that another trial had, too, take no more space.
  */
-#include "git/work_tree_diff.h"
+#include "git/git.h"
 
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -12,9 +12,6 @@
 #include <xxhash.h>
 
 #include "cli.h"
-#include "git/read_command.h"
-#include "git/repository.h"
-#include "git/trial_place.h"
 #include "support/secrets.h"
 
 /* ---- stores equal files of a store's provenance once ---- */

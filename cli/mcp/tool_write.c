@@ -8,7 +8,7 @@
 #include <lineage/remarks.h>
 #include <lineage/voids.h>
 
-#include "git/trial_ref.h"
+#include "git/git.h"
 #include "mcp/field.h"
 #include "mcp/tools.h"
 #include "output/ideas_out.h"

@@ -1,4 +1,4 @@
-#include "metrics/printed_object.h"
+#include "metrics/metric_lines.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* printed_page.c: see printed_page.h. The separators are tried in the order of the enumeration. */
-#include "metrics/printed_page.h"
+/* printed_page.c: see metric_lines.h. The separators are tried in the order of the enumeration. */
+#include "metrics/metric_lines.h"
 
 #include <string.h>
 #include <strings.h>

@@ -3,7 +3,7 @@
  * proposals are made from the results of the list.
  */
 
-#include "night/rerun.h"
+#include "night/night.h"
 #include "output/lease_idea.h"
 
 /* Which trials of the list can be run. */

@@ -14,7 +14,7 @@
 
 #include <lineage/text.h>
 
-#include "night/rerun.h"
+#include "night/night.h"
 #include "output/show.h"
 #include "support/program.h"
 

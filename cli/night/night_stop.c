@@ -13,7 +13,7 @@
 #include <lineage/evidence.h>
 #include <lineage/remarks.h>
 
-#include "night/rerun.h"
+#include "night/night.h"
 
 /* TRIALS_LEAST: and as many for each range, from fewer of which the process often learns lengths that are too large.
  * FREEDOM_LEAST: fewer degrees of freedom of the noise say too little about how certain the best trial is. */

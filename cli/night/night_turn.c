@@ -4,10 +4,9 @@
 
 #include <lineage/text.h>
 
-#include "night/rerun.h"
+#include "night/night.h"
 #include "output/ideas_out.h"
-#include "sweep/recipe_trials.h"
-#include "sweep/trial_files.h"
+#include "sweep/night_sweep.h"
 #include "trial/checkpoint_origin.h"
 
 /* ---- lease ---- */

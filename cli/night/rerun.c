@@ -1,4 +1,4 @@
-#include "night/rerun.h"
+#include "night/night.h"
 
 #include <lineage/evidence.h>
 #include <lineage/notes.h>

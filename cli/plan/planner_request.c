@@ -4,7 +4,7 @@
 
 #include "output/ideas_out.h"
 #include "plan/planning.h"
-#include "sweep/trial_files.h"
+#include "sweep/night_sweep.h"
 
 /* ---- planner ideas ---- */
 

@@ -4,7 +4,7 @@
 
 #include "output/ideas_out.h"
 #include "propose/propose_space.h"
-#include "sweep/trial_files.h"
+#include "sweep/night_sweep.h"
 
 /* A proposal counts as tried if it differs from a trial by less than this share of each range. */
 #define NEAR 0.01

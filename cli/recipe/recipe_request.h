@@ -8,7 +8,7 @@
 
 #include "support/blas_env.h"
 #include "trial/checkpoint_origin.h"
-#include "trial/run_and_append.h"
+#include "trial/one_trial.h"
 
 /* ---- the settings of a recipe as parameters of a trial, by the names that queries use ---- */
 

@@ -1,6 +1,6 @@
-/* night_recipes.h: the recipes of the built-in trainer as trials of a night (sweep/recipe_trials.h). */
+/* night_recipes.h: the recipes of the built-in trainer as trials of a night (sweep/night_sweep.h). */
 #pragma once
 
-#include "sweep/recipe_trials.h"
+#include "sweep/night_sweep.h"
 
 extern const struct recipe_trials night_recipes;

@@ -2,20 +2,16 @@
  * A trial that was killed together with its watcher has used time and measured something, and a night must know that it
  * was tried. The process that gets the lock on the trial's work directory appends its row.
  */
-#include "run/abandoned_trial.h"
+#include "run/run_parts.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "git/trial_ref.h"
-#include "run/code_ref.h"
-#include "run/files_beside_row.h"
-#include "run/provenance_read.h"
+#include "git/git.h"
 #include "support/running_files.h"
-#include "trial/trial_row.h"
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 /* At most this much is read of what a trial may have written in its directory. */
 enum { LINE_BYTES = 1 << 20, TRIAL_BYTES = 16 << 20, EVENTS_BYTES = 256 << 20 };

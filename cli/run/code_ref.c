@@ -1,4 +1,4 @@
-#include "run/code_ref.h"
+#include "run/run_parts.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,10 +7,7 @@
 #include <lineage/notes.h>
 #include <lineage/render.h>
 
-#include "git/commit_diff.h"
-#include "git/trial_place.h"
-#include "git/trial_ref.h"
-#include "run/provenance_read.h"
+#include "git/git.h"
 
 /* The file is replaced by one rename, so that a kill leaves the old or the new one. */
 static bool write_run(const struct lineage_store *store, const char *exp_id, const json_t *run)

@@ -2,7 +2,7 @@
  * command_from_json.c: the settings of a command's trial from JSON: from an object of a sweep, which was checked, or from run.json, to run
  * an earlier trial again. A value of a wrong type counts as missing.
  */
-#include "run/command_settings.h"
+#include "run/command_trial.h"
 
 /* Returns the concatenation of the three texts, owned by the trial. */
 static const char *join(struct command_trial *trial, const char *a, const char *between, const char *b)

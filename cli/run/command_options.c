@@ -1,6 +1,6 @@
-#include "run/command_options.h"
+#include "run/command_trial.h"
 
-#include "run/protected_files.h"
+#include "run/run_parts.h"
 
 size_t command_options_list(struct poptOption *table, struct command_options *options)
 {

@@ -1,4 +1,4 @@
-#include "run/command_sandbox.h"
+#include "run/run_parts.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

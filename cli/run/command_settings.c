@@ -1,14 +1,13 @@
-/* command_settings.c: see command_settings.h. The keys of run.json are in the order of this table. */
-#include "run/command_settings.h"
+/* command_settings.c: see command_trial.h. The keys of run.json are in the order of this table. */
+#include "run/command_trial.h"
 
 #include <unistd.h>
 
 #include <lineage/require.h>
 
-#include "metrics/metric_rules.h"
-#include "run/trial_conditions.h"
-#include "run/metric_files.h"
-#include "trial/prune_rule.h"
+#include "metrics/metric_lines.h"
+#include "run/run_parts.h"
+#include "trial/pruning.h"
 
 #define AT(member) offsetof(struct command_trial, member)
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "cli.h"
-#include "trial/trial_request.h"
+#include "trial/one_trial.h"
 
 /* Files that a finished trial must have written. */
 struct command_artifact {
@@ -17,7 +17,7 @@ struct command_artifact {
     double max_bytes; /* of each file, or of all files in a directory; 0: no limit */
 };
 
-/* `lineage run --dry-metrics` (run/dry_metrics.h). */
+/* `lineage run --dry-metrics` (run/dry_metrics.c). */
 struct command_dry {
     const char *log; /* a saved log to read; NULL: run the command */
     enum cli_format format;
@@ -40,7 +40,7 @@ struct command_trial {
     const char *const *argv; /* ended by NULL */
     const char *eval;        /* shell command that evaluates after the training; NULL: none */
     const char
-        *sealed_eval; /* the same, but from a sealed copy of the protected files, and only its score counts (sealed_copy.h) */
+        *sealed_eval; /* the same, but from a sealed copy of the protected files, and only its score counts (sealed_copy.c) */
     const char *preflight;   /* shell command that must succeed before the training; NULL: none */
     const struct lineage_param *params; /* [n_params] */
     size_t n_params;
@@ -53,18 +53,18 @@ struct command_trial {
     const char *const *protect;          /* files that must not change, ended by NULL; NULL: none */
     const struct command_artifact *artifacts; /* [n_artifacts] */
     size_t n_artifacts;
-    const char *const *metric_regex; /* NAME=REGEX, ended by NULL; NULL: none (metrics/metric_rules.h) */
+    const char *const *metric_regex; /* NAME=REGEX, ended by NULL; NULL: none (metrics/metric_lines.h) */
     const char *const *metric_take;  /* NAME=min, max, last or mean:N, ended by NULL; NULL: none */
-    const char *const *metric_file;  /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.h) */
+    const char *const *metric_file;  /* NAME=PATH[#KEY], ended by NULL; NULL: none (metric_files.c) */
     const char *examples;  /* FILE[#NAME] of scores of single examples, in its work directory or where it works; NULL: none */
-    const char *decide_by; /* "examples": their bar decides whether it is kept (run/examples.h); NULL: that of the store */
-    const char *comparable;  /* names of conditions that the best trial must share (run/trial_conditions.h); NULL: none */
+    const char *decide_by; /* "examples": their bar decides whether it is kept (run/examples.c); NULL: that of the store */
+    const char *comparable;  /* names of conditions that the best trial must share (run/trial_conditions.c); NULL: none */
     const char *const *data; /* files and directories that are a condition of the trial, ended by NULL; NULL: none */
     size_t seeds;        /* number of runs, whose mean score counts; 0 is 1 */
     bool has_seed;       /* first_seed was set; it becomes a parameter of the row if there is only one run */
     uint64_t first_seed; /* the runs use consecutive seeds from this number; from 1 without has_seed */
 
-    const char *sandbox;              /* "require" or "try" (command_sandbox.h); NULL: none */
+    const char *sandbox;              /* "require" or "try" (command_sandbox.c); NULL: none */
     const char *const *sandbox_write; /* directories and files that it may write beside its own, ended by NULL; NULL: none */
 
     const char *const *sandbox_read;  /* places of keys that it may read nevertheless, ended by NULL; NULL: none */
@@ -187,7 +187,7 @@ void command_environment_release(struct command_environment *made);
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
                       struct lineage_trial *row);
 
-/* ---- provenance.c: records what a command was run from, in provenance/ID/ of each trial (schema/provenance.schema.json) ---- */
+/* ---- provenance.c: what a command was run from, in provenance/ID/ of each trial (schema/provenance.schema.json) ---- */
 
 /* run.json         command, directory, commit, chosen environment, host, processors, GPUs, versions
  *     staged.diff      changes in the enclosing repository: the index against HEAD
@@ -199,9 +199,97 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
 
 /*
  * Makes the directory RUNNING_PROVENANCE in the work directory and fills it. Files of stores are not recorded as
- * untracked. The ref that keeps the code is named, but not made yet (code_ref.h). A directory outside of a repository, and a machine without
+ * untracked. The ref that keeps the code is named, but not made yet (code_ref.c). A directory outside of a repository, and a machine without
  * git, are not errors. *git is what was recorded of the repository (release it with json_decref), or NULL. sandbox is that of
  * the commands; its layers are recorded if the trial asked for one. conditions: see conditions_now. Returns false after printing the error.
  */
 bool provenance_write(json_t **git, const char *workdir, struct lineage_store *store, const struct command_trial *trial,
                       const struct sandbox *sandbox, json_t *conditions);
+
+/* ---- command_settings.c: the settings of a command's trial, one line each ---- */
+
+/*
+ * The options of `lineage run`, the keys of a sweep file, and the keys of run.json in provenance are read and written
+ * by this table; tests/unit/cli_command_settings.c checks that the schemas and the environment variables agree with it.
+ * A setting of a plain kind is added by a member of struct command_trial, a line in the table and a line in the
+ * schemas.
+ */
+
+/* The plain kinds come first: their member is read and written by its offset. */
+enum command_setting_kind {
+    SETTING_TEXT,        /* const char * */
+    SETTING_TEXTS,       /* const char *const *, ended by NULL */
+    SETTING_FILES,       /* like SETTING_TEXTS; names of files, relative to the directory in which the command works */
+    SETTING_AMOUNT,      /* double, from 0 */
+    SETTING_COUNT,       /* size_t */
+    SETTING_FLAG,        /* bool */
+    SETTING_WORDS,       /* argv */
+    SETTING_SEED,        /* first_seed and has_seed */
+    SETTING_PARAMS,      /* params */
+    SETTING_ENVIRONMENT, /* environment */
+    SETTING_ARTIFACTS,   /* artifacts */
+    SETTING_RECORDED     /* const char *const *; provenance records something about each (provenance.c) */
+};
+
+struct command_setting {
+    const char *key;      /* key in a sweep file; NULL: a sweep cannot set it */
+    const char *option;   /* option of `lineage run`; NULL: not an option */
+    char letter;          /* short form of the option; 0: none */
+    const char *recorded; /* key in run.json; NULL: not recorded */
+    enum command_setting_kind kind;
+    size_t offset;        /* offset of the member in struct command_trial */
+    bool decides_result;  /* a different value makes a different trial of a sweep */
+    const char *variable; /* environment variable that passes the value to the command; NULL: none */
+    const char *argument, *help; /* of the option */
+};
+
+/* Returns the i-th setting, or NULL after the last setting. COMMAND_SETTINGS_MAX bounds their number. */
+const struct command_setting *command_setting_at(size_t i);
+enum { COMMAND_SETTINGS_MAX = 48 };
+
+/* Returns the setting with this key in a sweep file, or NULL if there is none. */
+const struct command_setting *command_setting_by_key(const char *key);
+
+/* The option of a setting, for a command that takes it: a char ** gets the texts of a list, an int a flag, a char * any
+ * other. */
+struct poptOption command_setting_option(const struct command_setting *setting, void *value);
+bool command_setting_is_list(const struct command_setting *setting);
+
+/* Return the address of the trial's member that holds the setting. */
+void *command_setting_member(struct command_trial *trial, const struct command_setting *setting);
+const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
+
+/* Where the JSON of a setting comes from. */
+struct command_source {
+    const char *dir; /* of run.json: files are named relative to it; NULL: of a sweep */
+    const char *const *environment; /* variables behind those of the object; NULL: none */
+};
+
+/* Sets the member from JSON, from which it borrows. A value of a wrong type counts as missing. Returns false when out of
+ * memory. */
+bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, json_t *value,
+                               const struct command_source *source);
+
+/* Checks a text, or one text of a list of texts. Returns false with a message in why[size] that says what is wrong with it. */
+bool command_setting_check(const struct command_setting *setting, const char *text, char *why, size_t size);
+
+/* Default seconds between TERM and KILL, and minutes until the warning that there is no score yet. */
+enum { COMMAND_GRACE_SECONDS = 10, COMMAND_SCORE_MINUTES = 10 };
+
+/* ---- command_options.c: reads the settings of a command's trial from the options of `lineage run` ---- */
+
+/* The values that popt has read, one for each setting of the table. */
+struct command_options {
+    union {
+        char *text;
+        char **list;
+        int flag;
+    } given[COMMAND_SETTINGS_MAX];
+    struct cli_texts texts; /* of parameters */
+};
+
+/* Writes the options to table, which has room for COMMAND_SETTINGS_MAX. Returns how many there are. */
+size_t command_options_list(struct poptOption *table, struct command_options *options);
+
+/* Reads the options into the trial, which borrows from them. Returns false after printing which option is wrong. */
+bool command_options_read(struct command_trial *trial, struct command_options *options);

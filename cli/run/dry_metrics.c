@@ -1,4 +1,4 @@
-#include "run/dry_metrics.h"
+#include "run/run_parts.h"
 
 #include <fcntl.h>
 #include <unistd.h>

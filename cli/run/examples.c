@@ -1,5 +1,5 @@
-/* examples.c: see examples.h. Nothing in such a file is trusted: a trial has written it. */
-#include "run/examples.h"
+/* examples.c: see run_parts.h. Nothing in such a file is trusted: a trial has written it. */
+#include "run/run_parts.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "histories/history.h"
 #include "metrics/event_lines.h"
-#include "metrics/npy.h"
+#include "metrics/step_file.h"
 #include "propose/propose_math.h"
 
 enum { ROUNDS = 2000, ROUNDS_LEAST = 200, ID_MAX = 200, PAIRS_LEAST = 2 };

@@ -4,7 +4,7 @@
  * searched for in turn. What a form needs is fixed text at the beginning of a line, so the cost is proportional to the
  * output's length.
  */
-#include "run/failure_evidence.h"
+#include "run/run_parts.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #include "metrics/metric_scan.h"
 #include "support/environment.h"
-#include "trial/trial_label.h"
+#include "trial/one_trial.h"
 
 /* A report may be anywhere in the last NEAR_BYTES and NEAR_MAX lines, and above them if nothing but its own frames follows it. */
 enum { LINES_MAX = 4096, NEAR_MAX = 512, NEAR_BYTES = 16384 };

@@ -1,4 +1,4 @@
-#include "run/files_beside_row.h"
+#include "run/run_parts.h"
 
 #include <fcntl.h>
 #include <fts.h>
@@ -8,9 +8,8 @@
 #include <lineage/render.h>
 
 #include "cli.h"
-#include "run/run_log.h"
 #include "support/running_files.h"
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 /* This file holds the id of the row. Appending the row may still fail after the file was written. */
 #define ROW_FILE "row"

@@ -1,4 +1,4 @@
-#include "run/metric_files.h"
+#include "run/run_parts.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -5,7 +5,7 @@
  *
  * The trial owns its work directory, so no link in it is followed, and nothing is read beyond the size that it had.
  */
-#include "run/protected_files.h"
+#include "run/run_parts.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -4,12 +4,9 @@
 
 #include <lineage/render.h>
 
-#include "git/repository.h"
-#include "git/work_tree_diff.h"
-#include "run/code_ref.h"
-#include "run/command_settings.h"
-#include "run/trial_conditions.h"
-#include "git/read_command.h"
+#include "git/git.h"
+#include "run/run_parts.h"
+#include "run/command_trial.h"
 #include "support/running_files.h"
 #include "support/secrets.h"
 

@@ -1,11 +1,11 @@
-#include "run/provenance_read.h"
+#include "run/run_parts.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <lineage/render.h>
 
-#include "git/trial_place.h"
+#include "git/git.h"
 #include "output/show.h"
 
 /* Rows may have been written by any program, so an id that would lead to another directory is rejected. */

@@ -13,25 +13,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "run/abandoned_trial.h"
-#include "run/code_ref.h"
-#include "run/command_sandbox.h"
-#include "run/dry_metrics.h"
-#include "run/trial_conditions.h"
-#include "run/examples.h"
-#include "run/failure_evidence.h"
-#include "run/metric_files.h"
-#include "git/trial_ref.h"
-#include "run/files_beside_row.h"
-#include "run/run_log.h"
-#include "run/sealed_copy.h"
-#include "run/what_ran.h"
-#include "metrics/metric_rules.h"
+#include "run/run_parts.h"
+#include "git/git.h"
+#include "metrics/metric_lines.h"
 #include "support/running_files.h"
 #include "support/secrets.h"
-#include "trial/run_and_append.h"
-#include "trial/trial_label.h"
-#include "trial/trial_watch.h"
+#include "trial/one_trial.h"
 
 /*
  * Limit of steps per phase in telemetry. It is enough for a curve, and is needed because a program may print a step

@@ -2,7 +2,7 @@
  * The log consists of several part files instead of a ring buffer in one file, so that a reader that follows the log
  * continues in the next part, and the text is in the right order even after a kill.
  */
-#include "run/run_log.h"
+#include "run/run_parts.h"
 
 #include <dirent.h>
 #include <fcntl.h>

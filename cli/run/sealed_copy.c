@@ -1,4 +1,4 @@
-#include "run/sealed_copy.h"
+#include "run/run_parts.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 static bool say(char *why, size_t size, const char *name, const char *what)
 {

@@ -1,4 +1,4 @@
-#include "run/trial_conditions.h"
+#include "run/run_parts.h"
 
 #include <fts.h>
 #include <glob.h>
@@ -7,9 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "git/read_command.h"
-#include "run/protected_files.h"
-#include "run/provenance_read.h"
+#include "git/git.h"
 #include "support/blas_env.h"
 
 /* READ_MAX: bytes of data that are read before each trial; more are known by their sizes and times. */

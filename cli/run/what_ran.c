@@ -1,5 +1,5 @@
 /* what_ran.c: a digest of the code and the program of a run, which runs of one setting share, whatever their seeds. */
-#include "run/what_ran.h"
+#include "run/run_parts.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -10,8 +10,7 @@
 #include <lineage/notes.h>
 #include <lineage/query.h>
 
-#include "git/repository.h"
-#include "git/work_tree_diff.h"
+#include "git/git.h"
 
 enum { SCRIPT_BYTES = 1 << 20 }; /* of a script; what is behind it does not count */
 

@@ -15,7 +15,7 @@
 
 /*
  * The directory of a Python trial also holds the future contents of its row, and that of a command's trial holds: the future contents of its row (a JSON object, see
- * cli/run/abandoned_trial.h), the pipe for its events, its work directory, its output (output.0 is the beginning; of
+ * cli/run/abandoned_trial.c), the pipe for its events, its work directory, its output (output.0 is the beginning; of
  * the later files the last two are kept), and its provenance.
  */
 #define RUNNING_TRIAL "trial.json"

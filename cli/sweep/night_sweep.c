@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "run/command_settings.h"
-#include "run/protected_files.h"
+#include "run/command_trial.h"
+#include "run/run_parts.h"
 
 /* A trial that overwrites its evaluator is disqualified, and so the next trial would begin with the evaluator that it left.
  * Therefore the night compares the files with those of its start before each trial. */

@@ -12,6 +12,7 @@
 
 #include "propose/propose_ranges.h"
 #include "run/command_trial.h"
+#include "trial/one_trial.h"
 
 struct recipe_trials;
 struct trainer_recipe;
@@ -77,7 +78,7 @@ struct night_sweep {
     uint64_t protected_digest; /* for commands: of the protected files at the start of the night (night_sweep.c) */
     size_t baseline_seeds; /* for commands: seeds of the first trial of a store; 0: as many as the others */
     const char **require; /* for recipes: requirements, ended by NULL; NULL: none. For commands they are settings of a trial */
-    const char *prune; /* for recipes: trial/prune_rule.h; NULL: none */
+    const char *prune; /* for recipes: trial/pruning.h; NULL: none */
     struct propose_space space; /* n is 0 without ranges */
     struct propose_plan plan;
 };
@@ -192,3 +193,82 @@ struct trial_parent {
 int trial_parent_find(struct trial_parent *parent, const struct night_sweep *sweep, struct lineage_store *store,
                       const char *exp_id, char why[NIGHT_WHY_MAX]);
 void trial_parent_release(struct trial_parent *parent);
+
+/* ---- trial_files.c ---- */
+
+/*
+ * Puts the files of a trial of a sweep of commands into its work directory: those that the sweep names (`files`), and those
+ * that earlier diffs have added. Then applies the diff of a proposal to them.
+ *
+ * A file comes from the parent's snapshot if it is there, else from the parent's stored code, else from the directory of
+ * the sweep. git applies the diff (`git apply`), without any configuration and outside of any repository.
+ */
+
+struct trial_files {
+    const struct night_sweep *sweep;
+    struct lineage_store *store;
+    const struct trial_parent *parent;
+    const json_t *spec; /* settings of the trial: `diff` and `protect` are read; NULL: those of the sweep */
+};
+
+/* Puts the files into dir. Returns false, with the reason in why, if a file is missing or the diff is refused. */
+bool trial_files_put(const struct trial_files *files, const char *dir, char why[NIGHT_WHY_MAX]);
+
+/* Like trial_files_put, but only as a test, in a temporary directory inside `place`. */
+bool trial_files_try(const struct trial_files *files, const char *place, char why[NIGHT_WHY_MAX]);
+
+/* Stores the code that trial_files_put has put into dir, and writes the piece of notes that names it; "" if the sweep
+ * names no files. Returns false, with the reason in why. */
+bool trial_files_keep(char note[LINEAGE_CODE_NOTE_MAX], const struct trial_files *files, const char *dir,
+                      char why[NIGHT_WHY_MAX]);
+
+/* Returns {NAME: TEXT} of the files before any diff is applied, as a new reference. */
+json_t *trial_files_texts(const struct trial_files *files);
+
+/* ---- what a night asks of the built-in trainer if its sweep lists recipes ---- */
+
+/*
+ * Nights of commands must work where the trainer is not installed, so the rooms of a night know recipes only by this table.
+ * `lineage-train` has one (night_with_trainer.c in cli/recipe_night); `lineage` has none and becomes lineage-train for a sweep of recipes.
+ */
+
+/* A recipe as a night starts it. */
+struct recipe_start {
+    const struct trainer_recipe *recipe;
+    const char *checkpoint; /* what it starts from; "": nothing, so that it runs its own warm start */
+    const uint64_t *fresh_seed; /* a seed other than the recipe's; NULL: the recipe's */
+    const char *notes; /* what the row says before the trial's own notes; "": nothing */
+    const char *proposer; /* NULL: the trial is in the sweep's list */
+    bool crowded; /* other trials may run on this machine at the same time */
+};
+
+struct recipe_trials {
+    /*
+     * Reads a sweep of recipes: the text, or the whole file if text is NULL. The caller releases *list. Returns false, with the
+     * reason in why, if the trainer refuses the sweep.
+     */
+    bool (*read)(struct trainer_sweep **list, const struct night_sweep *sweep, const char *text, char why[NIGHT_WHY_MAX]);
+    void (*release)(struct trainer_sweep *list);
+    const char *(*name)(const struct trainer_sweep *list);
+    size_t (*count)(const struct trainer_sweep *list);
+
+    /* Trial i, which borrows from the list. */
+    struct night_trial (*trial)(const struct trainer_sweep *list, size_t i);
+
+    /* Passes every setting of a recipe to take. */
+    void (*settings)(const struct trainer_recipe *recipe, void (*take)(void *context, const struct lineage_param *param),
+                     void *context);
+
+    /* Makes a directory (NULL: the current one) a store for recipes, or refuses a store that is not for them. Both return
+     * CLI_GO_ON or an exit status. */
+    int (*make_store)(const char *dir);
+    int (*check_store)(struct lineage_store *store);
+
+    /* Runs the recipe and appends its row, as trial_run_and_append does with the request. */
+    int (*run)(struct lineage_store *store, struct trial_request *request, const struct recipe_start *start,
+               struct trial_outcome *outcome, struct lineage_trial *row);
+
+    /* Runs only the warm start of the recipe and keeps its checkpoint as the request says, as trial_run_unrecorded does. */
+    bool (*run_warm_start)(const char *store_dir, struct trial_request *request, const struct recipe_start *start,
+                           struct trial_outcome *outcome);
+};

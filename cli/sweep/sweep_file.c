@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "run/command_settings.h"
-#include "sweep/recipe_trials.h"
+#include "run/command_trial.h"
+#include "sweep/night_sweep.h"
 
 /* Keys that only `night` reads. The trainer would reject them. */
 static const char *const own_keys[] = {"ranges", "propose", "require", "prune", "confirm", NULL};

@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include "run/command_settings.h"
+#include "run/command_trial.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {
@@ -21,7 +21,7 @@ static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *
  */
 enum file_kind { FILE_TEXT, FILE_COUNT, FILE_FLAG, FILE_NAMES, FILE_ANY };
 
-/* Keys of the file, beside the settings of its trials (run/command_settings.h). */
+/* Keys of the file, beside the settings of its trials (run/command_settings.c). */
 static const struct file_key {
     const char *name;
     enum file_kind kind;

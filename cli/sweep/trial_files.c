@@ -1,11 +1,11 @@
-#include "sweep/trial_files.h"
+#include "sweep/night_sweep.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <lineage/render.h>
 
-#include "git/apply_diff.h"
+#include "git/git.h"
 
 static bool refuse(char *why, const char *what, const char *name, const char *reason)
 {

@@ -3,7 +3,7 @@
  * own, and works without /proc. The command is a child of the guardian in a session of its own, and gets KILL if the
  * guardian dies. So killing both this process and the guardian also kills the command.
  */
-#include "trial/guardian.h"
+#include "trial/trial_process.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -17,8 +17,7 @@
 
 #include "cli.h"
 #include "trial/process_tree.h"
-#include "trial/trial_cgroup.h"
-#include "trial/trial_job.h"
+#include "trial/one_trial.h"
 
 /*
  * How long to wait for killed processes: a process that is blocked in the kernel (by a dead disk, a GPU driver) only

@@ -1,11 +1,11 @@
 /*
- * interrupts.c: see interrupts.h. It uses a signal handler and a pipe.
+ * interrupts.c: see one_trial.h. It uses a signal handler and a pipe.
  *
  * The handler only writes a byte, which is safe in a handler. poll() wakes up as for any other event, without the race
  * between testing a flag and going to sleep. The byte is never read, so every later poll() sees the interrupt. Blocking
  * signals by a mask would not work, because the threads of BLAS do not have the mask.
  */
-#include "trial/interrupts.h"
+#include "trial/one_trial.h"
 
 #include <fcntl.h>
 #include <poll.h>

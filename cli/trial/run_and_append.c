@@ -1,4 +1,4 @@
-#include "trial/run_and_append.h"
+#include "trial/one_trial.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,8 +12,6 @@
 #include "support/running_files.h"
 #include "trial/progress.h"
 #include "trial/pruning.h"
-#include "trial/trial_row.h"
-#include "trial/trial_watch.h"
 
 /* ---- keeps the row of a trial that has run but could not be appended ---- */
 
@@ -122,7 +120,7 @@ static void write_event(struct work *work, const json_t *line)
 
 static const char *job_of(const struct work *work)
 {
-    return strrchr(work->dir.path, '/') + 2; /* the directory's name without its dot (run/abandoned_trial.h) */
+    return strrchr(work->dir.path, '/') + 2; /* the directory's name without its dot (run/abandoned_trial.c) */
 }
 
 enum { ABOUT_HYPOTHESIS = 300 }; /* characters */

@@ -1,9 +1,9 @@
 /*
- * trial_cgroup.c: see trial_cgroup.h. The file names are defined in the kernel's documentation of cgroup v2.
+ * trial_cgroup.c: see trial_process.h. The file names are defined in the kernel's documentation of cgroup v2.
  *
  * Functions that the guardian calls between fork and exec use no stdio.
  */
-#include "trial/trial_cgroup.h"
+#include "trial/trial_process.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "trial/trial_label.h"
+#include "trial/one_trial.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "trial/trial_results.h"
+#include "trial/one_trial.h"
 
 #include "cli.h"
 #include "metrics/held_out.h"

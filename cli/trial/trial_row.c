@@ -2,13 +2,12 @@
  * The pieces of notes come in the order in which their readers expect them: the plan, the link to the night, the reason,
  * the remark.
  */
-#include "trial/trial_row.h"
+#include "trial/one_trial.h"
 
 #include <lineage/require.h>
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "trial/trial_label.h"
 
 /* Prints one step per line, so that tail, grep and diff work well on telemetry. */
 static void print_steps(FILE *out, const char *name, const json_t *steps)

@@ -2,7 +2,7 @@
  * One thread with one poll() watches the trial, because several threads would have to agree on what ended the trial
  * first. The first verdict counts (finish); everything after it only cleans up.
  */
-#include "trial/trial_watch.h"
+#include "trial/one_trial.h"
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -14,7 +14,6 @@
 #include "metrics/line_reader.h"
 #include "metrics/metric_lines.h"
 #include "trial/process_tree.h"
-#include "trial/trial_label.h"
 #include "trial/trial_process.h"
 
 /* ---- GPU memory of a trial's processes, as the NVIDIA driver counts it (NVML, which nvidia-smi shows) ----

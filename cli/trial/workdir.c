@@ -3,7 +3,7 @@
  * does not fill up. A directory is in use exactly as long as its lock is held, which the kernel releases when the
  * process dies.
  */
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 #include <assert.h>
 #include <dirent.h>

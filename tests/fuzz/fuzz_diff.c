@@ -12,7 +12,7 @@
 #include <lineage/text.h>
 
 #include "fuzz.h"
-#include "git/apply_diff.h"
+#include "git/git.h"
 #include "support/files.h"
 
 static const char evaluator[] = "print('METRIC score=1')\n", program[] = "lr = 0.1\nsteps = 10\nprint(lr, steps)\n";

@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 #include "metrics/event_lines.h"
-#include "run/examples.h"
+#include "run/run_parts.h"
 #include "metrics/metric_lines.h"
 #include "metrics/step_file.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "fuzz.h"
-#include "run/provenance_read.h"
+#include "run/run_parts.h"
 #include "support/files.h"
 
 static struct lineage_store *make_store(const char *dir, const uint8_t *data, size_t size)

@@ -9,8 +9,7 @@
 #include <jansson.h>
 
 #include "run/command_trial.h"
-#include "run/command_options.h"
-#include "run/trial_conditions.h"
+#include "run/run_parts.h"
 #include "support/files.h"
 
 static json_t *schema(const char *name)

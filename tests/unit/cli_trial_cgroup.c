@@ -18,8 +18,8 @@
 
 #include "support/files.h"
 #include "support/last_words.h"
-#include "trial/trial_cgroup.h"
-#include "trial/trial_watch.h"
+#include "trial/trial_process.h"
+#include "trial/one_trial.h"
 
 #define MOUNTS                                                                                                                   \
     "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                                                                          \

@@ -13,7 +13,7 @@
 
 #include "metrics/metric_lines.h"
 #include "trial/progress.h"
-#include "trial/trial_row.h"
+#include "trial/one_trial.h"
 
 static int error_before = -1; /* the original standard error, while a test reads it */
 

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "run/failure_evidence.h"
+#include "run/run_parts.h"
 
 static struct trial_outcome read_text(const char *text, size_t n, int exit_status)
 {

@@ -25,9 +25,8 @@
 
 #include "support/files.h"
 #include "support/last_words.h"
-#include "trial/interrupts.h"
+#include "trial/one_trial.h"
 #include "trial/process_tree.h"
-#include "trial/trial_watch.h"
 
 /* What happens at the n-th call: either the call fails, counting only calls that can fail with this error, or the
  * guardian is killed or stopped for good just before its n-th wrapped call of any kind. */

@@ -13,8 +13,7 @@
 #include <lineage/query.h>
 
 #include "support/files.h"
-#include "trial/run_and_append.h"
-#include "trial/trial_watch.h"
+#include "trial/one_trial.h"
 
 static unsigned no_calloc, no_memstream; /* the next N calls fail */
 

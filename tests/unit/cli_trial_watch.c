@@ -10,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trial/trial_row.h"
-#include "trial/trial_watch.h"
+#include "trial/one_trial.h"
 
 struct run {
     struct trial_plan plan;

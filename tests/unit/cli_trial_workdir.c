@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "support/files.h"
-#include "trial/workdir.h"
+#include "trial/one_trial.h"
 
 /* ---- what happens meanwhile ---- */
 

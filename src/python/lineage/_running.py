@@ -3,7 +3,7 @@ of other commands, which are read.
 
 A trial's directory in the store is ``.trial-`` and eight characters. The process that runs the trial holds its lock, which
 the kernel releases when the process dies. ``trial.json`` is what the trial's row would contain, as for trials of commands
-(cli/run/abandoned_trial.h), so that either this package or the next ``lineage run`` can write the row of a trial that was
+(cli/run/abandoned_trial.c), so that either this package or the next ``lineage run`` can write the row of a trial that was
 killed. ``events.jsonl`` has its steps so far, and ``row`` the id that its row is about to get.
 """
 
