@@ -35,6 +35,14 @@ enum cli_exit {
     CLI_GO_ON = -1  /* not an exit status: cli_parse and its callers return it if nothing went wrong */
 };
 
+/* Returns from the function with the status of the call, unless that is CLI_GO_ON; only where nothing has to be released. */
+#define CLI_TRY(call)                                                                                                            \
+    do {                                                                                                                         \
+        const int try_status = (call);                                                                                           \
+        if (try_status != CLI_GO_ON)                                                                                             \
+            return try_status;                                                                                                   \
+    } while (0)
+
 struct cli_args;
 struct cli_session;
 /* The work of a command, with its arguments or on its open store; returns an exit status. */

@@ -102,9 +102,7 @@ static int work(void *context, const char *what)
         return CLI_USAGE;
     if ((o->seeds && o->n_seeds < 1) || o->n_seeds > 4096 || questions > 1000000)
         return cli_error(CLI_USAGE, "eval: --seeds must be 1 to 4096, --questions 1 to 1000000");
-    int status = policy_source_open(&o->source, what);
-    if (status != CLI_GO_ON)
-        return status;
+    CLI_TRY(policy_source_open(&o->source, what));
     if (questions)
         o->source.recipe.evaluation.questions = (int32_t)questions;
     if (!o->seeds)

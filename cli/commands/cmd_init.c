@@ -386,9 +386,7 @@ static int make_from_log(const struct init_options *o, const struct lineage_conf
     from.convert.columns = columns;
     if (from.convert.metric && strcmp(from.convert.metric, "val_bpb") != 0 && !o->where.direction)
         return cli_error(CLI_USAGE, "--from: say which score is better: --direction lower|higher");
-    int status = store_from_log(&from, &stats, &replaced);
-    if (status != CLI_GO_ON)
-        return status;
+    CLI_TRY(store_from_log(&from, &stats, &replaced));
     printf("%zu rows converted, %zu left out%s\n", stats.n_rows, stats.n_left_out,
            replaced ? "; the original is results.tsv.original" : "");
     return stats.n_rows ? keep_commits(o->from, dir) : CLI_OK;

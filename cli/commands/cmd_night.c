@@ -365,25 +365,24 @@ static int read_sweep(struct cli_session *session, void *context)
         !read_retry(o) || !read_walls(o) || !read_stop(o))
         return CLI_USAGE;
     night->list.sweep.trainer = night_trainer;
-    int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
+    const int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
     if (status == CLI_NO)
         return program_become_trainer(o->argc, o->argv);
-    if (status == CLI_GO_ON && !o->worker && !o->list)
-        status = launchers_check_copies();
-    if (status == CLI_GO_ON && o->sandbox && !night->list.sweep.of_commands)
-        status = cli_error(CLI_USAGE, "--sandbox is for sweeps of commands; recipes run only the built-in trainer");
-    if (status == CLI_GO_ON)
-        status = trial_list_add_sweep(&night->list);
-    if (status == CLI_GO_ON)
-        status = sweep_words_check(&night->list.sweep);
-    if (status == CLI_GO_ON && !o->list)
-        status = protected_names_check(&night->list.sweep);
-    if (status == CLI_GO_ON && (!read_planning(o) || !read_reruns(o)))
-        status = CLI_USAGE;
+    CLI_TRY(status);
+    if (!o->worker && !o->list)
+        CLI_TRY(launchers_check_copies());
+    if (o->sandbox && !night->list.sweep.of_commands)
+        return cli_error(CLI_USAGE, "--sandbox is for sweeps of commands; recipes run only the built-in trainer");
+    CLI_TRY(trial_list_add_sweep(&night->list));
+    CLI_TRY(sweep_words_check(&night->list.sweep));
+    if (!o->list)
+        CLI_TRY(protected_names_check(&night->list.sweep));
+    if (!read_planning(o) || !read_reruns(o))
+        return CLI_USAGE;
     collect_options(o);
-    if (status == CLI_GO_ON && o->worker)
+    if (o->worker)
         warn_of_launcher(&night->list.sweep);
-    return status == CLI_GO_ON ? make_store(o) : status;
+    return make_store(o);
 }
 
 /* Each trial is checked again before it runs; this check comes before a planner is asked for the first one. */
@@ -406,9 +405,7 @@ static int check_second(const struct night *night)
         return CLI_USAGE;
     if (strcmp(wanted.second, config->second) == 0 && wanted.second_direction == config->second_direction)
         return CLI_GO_ON;
-    int status = cli_server_answers(night->list.store);
-    if (status != CLI_GO_ON)
-        return status;
+    CLI_TRY(cli_server_answers(night->list.store));
     return cli_error(CLI_USAGE, "%s: second is %s, but the second score of %s is %s%s%s; change one of them (lineage.json)",
                      night->list.sweep.file, second, lineage_store_dir(night->list.store),
                      config->second[0] ? config->second : "not set", config->second[0] ? ":" : "",
@@ -424,47 +421,43 @@ static int check_direction(const struct night *night)
     const bool higher = lineage_store_config(night->list.store)->direction == LINEAGE_HIGHER;
     if (!direction || strcmp(direction, higher ? "higher" : "lower") == 0)
         return CLI_GO_ON;
-    int status = cli_server_answers(night->list.store);
-    if (status != CLI_GO_ON)
-        return status;
+    CLI_TRY(cli_server_answers(night->list.store));
     return cli_error(CLI_USAGE, "%s: the sweep says that a %s score is better, but in %s a %s one is (lineage.json)",
                      night->list.sweep.file, direction, lineage_store_dir(night->list.store), higher ? "higher" : "lower");
 }
 
 /* Takes the lock before it reads rows; otherwise a row that another night appends in between would be run a second
- * time. Trials that an earlier night left unfinished get their rows first. A night with several jobs opens the store
- * again, so the handle to close afterwards is the night's. */
+ * time. Trials that an earlier night left unfinished get their rows first. */
+static int open_and_run(struct night_options *o, const struct cli_session *session)
+{
+    struct night *night = &o->night;
+    if (!night->list.sweep.of_commands)
+        CLI_TRY(night_trainer->check_store(session->store));
+    CLI_TRY(night_open(night, session->store));
+    CLI_TRY(check_second(night));
+    CLI_TRY(check_direction(night));
+    CLI_TRY(night_stop_check(night));
+    if (o->list) {
+        CLI_TRY(trial_rows_read(&night->list));
+        return list_trials(night, session->format);
+    }
+    cli_deliver_waiting(session->store);
+    CLI_TRY(night_lock(night));
+    CLI_TRY(check_log(session->store));
+    CLI_TRY(abandoned_trials_record(session->store));
+    CLI_TRY(trial_rows_retry(&night->list, o->retry_labels));
+    CLI_TRY(trial_rows_read(&night->list));
+    CLI_TRY(claims_open(&night->claims));
+    return run_all(night);
+}
+
+/* A night with several jobs opens the store again, so the handle to close afterwards is the night's. */
 static int work(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
-    struct night *night = &o->night;
-    int status = night->list.sweep.of_commands ? CLI_GO_ON : night_trainer->check_store(session->store);
-    if (status == CLI_GO_ON)
-        status = night_open(night, session->store);
-    if (status == CLI_GO_ON)
-        status = check_second(night);
-    if (status == CLI_GO_ON)
-        status = check_direction(night);
-    if (status == CLI_GO_ON)
-        status = night_stop_check(night);
-    if (status == CLI_GO_ON && !o->list) {
-        cli_deliver_waiting(session->store);
-        status = night_lock(night);
-    }
-    if (status == CLI_GO_ON && !o->list)
-        status = check_log(session->store);
-    if (status == CLI_GO_ON && !o->list)
-        status = abandoned_trials_record(session->store);
-    if (status == CLI_GO_ON && !o->list)
-        status = trial_rows_retry(&night->list, o->retry_labels);
-    if (status == CLI_GO_ON)
-        status = trial_rows_read(&night->list);
-    if (status == CLI_GO_ON && !o->list)
-        status = claims_open(&night->claims);
-    if (status == CLI_GO_ON)
-        status = o->list ? list_trials(night, session->format) : run_all(night);
-    claims_close(&night->claims); /* must be closed before its store */
-    session->store = night->list.store;
+    const int status = open_and_run(o, session);
+    claims_close(&o->night.claims); /* must be closed before its store */
+    session->store = o->night.list.store;
     return status;
 }
 

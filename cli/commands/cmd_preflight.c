@@ -109,9 +109,7 @@ static int judge_memory(struct preflight *p)
     struct rl_error err;
     double total = 0;
     const char *text = p->envelope_text ? p->envelope_text : p->recipe.envelope;
-    int status = p->envelope_text || *text ? read_envelope(p, text) : measure_recipe(p);
-    if (status != CLI_GO_ON)
-        return status;
+    CLI_TRY(p->envelope_text || *text ? read_envelope(p, text) : measure_recipe(p));
     const double capacity = p->capacity > 0 ? p->capacity : p->recipe.budget.memory_bytes;
     for (int part = 0; part < RL_ENVELOPE_PARTS; part++)
         total += p->parts[part];

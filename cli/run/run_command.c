@@ -341,9 +341,8 @@ static bool has_failed(const struct trial_outcome *outcome)
     return outcome->end != TRIAL_FINISHED;
 }
 
-/* Writes a text that says how a stage other than the training ended. */
-static void describe(char text[TRIAL_TEXT_MAX], const char *what, const struct trial_outcome *outcome,
-                     const struct trial_settings *limits)
+/* Makes the text of the outcome say how a stage other than the training ended. */
+static void describe(struct trial_outcome *outcome, const char *what, const struct trial_settings *limits)
 {
     char how[TRIAL_TEXT_MAX];
     switch (outcome->end) {
@@ -362,14 +361,13 @@ static void describe(char text[TRIAL_TEXT_MAX], const char *what, const struct t
         else
             snprintf(how, sizeof how, "failed: %.400s", outcome->text);
     }
-    snprintf(text, TRIAL_TEXT_MAX, "the %s %.400s", what, how);
+    snprintf(outcome->text, sizeof outcome->text, "the %s %.400s", what, how);
 }
 
 /* Runs the preflight, whose output is not searched for metrics. */
 static bool run_preflight(struct command_run *run, struct trial_outcome *outcome)
 {
     struct trial_job job = run->job;
-    char text[TRIAL_TEXT_MAX];
     job.event = NULL;
     job.settings.stop_on_nan = false;
     if (!run_shell(run, outcome, &job, run->trial->preflight, run->trial->first_seed))
@@ -378,8 +376,7 @@ static bool run_preflight(struct command_run *run, struct trial_outcome *outcome
         return true;
     if (outcome->end == TRIAL_FAILED && outcome->failure == TRIAL_FAILURE_SIZE) /* it has said what does not fit */
         return true;
-    describe(text, "preflight", outcome, &job.settings);
-    memcpy(outcome->text, text, sizeof text);
+    describe(outcome, "preflight", &job.settings);
     outcome->end = TRIAL_PREFLIGHT_FAILED;
     return true;
 }
@@ -402,12 +399,10 @@ static struct trial_job begin_evaluation(const struct command_run *run)
 
 static void judge_evaluation(struct trial_outcome *outcome, const struct trial_settings *limits)
 {
-    char text[TRIAL_TEXT_MAX];
     if (outcome->end == TRIAL_TRAIN_OVERRUN) {
         outcome->end = TRIAL_EVAL_OVERRUN;
     } else if (outcome->end == TRIAL_FAILED) {
-        describe(text, "evaluation", outcome, limits);
-        memcpy(outcome->text, text, sizeof text);
+        describe(outcome, "evaluation", limits);
         outcome->unexplained = false;
     }
 }
@@ -424,23 +419,19 @@ static bool run_evaluation(struct command_run *run, struct trial_outcome *outcom
 /* Whether a protected file has changed. A score by a changed evaluator does not count, however the trial ended. */
 static bool is_disqualified(const struct command_run *run, struct trial_outcome *outcome)
 {
-    char why[TRIAL_TEXT_MAX];
-    if (outcome->end == TRIAL_INTERRUPTED || protected_files_check(&run->protected, why, sizeof why))
+    if (outcome->end == TRIAL_INTERRUPTED || protected_files_check(&run->protected, outcome->text, sizeof outcome->text))
         return false;
     outcome->end = TRIAL_DISQUALIFIED;
-    memcpy(outcome->text, why, sizeof why);
     return true;
 }
 
 /* Copies the protected files of the work directory anew. A trial that makes this impossible has no score that counts. */
 static bool renew_protected(struct command_run *run, struct trial_outcome *outcome)
 {
-    char why[TRIAL_TEXT_MAX];
-    if (protected_files_renew(&run->protected, why, sizeof why))
-        return true;
-    outcome->end = TRIAL_DISQUALIFIED;
-    memcpy(outcome->text, why, sizeof why);
-    return false;
+    const bool renewed = protected_files_renew(&run->protected, outcome->text, sizeof outcome->text);
+    if (!renewed)
+        outcome->end = TRIAL_DISQUALIFIED;
+    return renewed;
 }
 
 /* ---- the sealed evaluation ---- */

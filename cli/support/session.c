@@ -178,9 +178,7 @@ static int check_direction(struct cli_session *session, enum lineage_direction w
     const struct lineage_config *config = lineage_store_config(session->store);
     if (wanted == LINEAGE_DIRECTION_DEFAULT || wanted == config->direction)
         return CLI_GO_ON;
-    int status = cli_server_answers(session->store);
-    if (status != CLI_GO_ON)
-        return status;
+    CLI_TRY(cli_server_answers(session->store));
     return cli_error(
         CLI_USAGE, "--direction %s: in %s a %s score is better (lineage.json); leave the option out, or use another store",
         session->where.direction, lineage_store_dir(session->store), config->direction == LINEAGE_HIGHER ? "higher" : "lower");

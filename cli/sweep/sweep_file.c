@@ -158,13 +158,11 @@ static int read_trials(struct night_sweep *sweep)
     sweep->release_recipes = sweep->of_commands ? NULL : sweep->trainer->release;
     if (!sweep->of_commands && !has_own_keys(sweep->root))
         return read_plain(sweep);
-    int status = read_own_keys(sweep);
-    if (status != CLI_GO_ON)
-        return status;
+    CLI_TRY(read_own_keys(sweep));
     if (sweep->of_commands)
         return night_command_read(sweep);
-    status = read_trial_settings(sweep);
-    return status == CLI_GO_ON ? read_list(sweep) : status;
+    CLI_TRY(read_trial_settings(sweep));
+    return read_list(sweep);
 }
 
 int night_sweep_read(struct night_sweep *sweep, const char *file)
