@@ -2,7 +2,11 @@
 #pragma once
 
 #include "case_call.h"
-#include "case_single_names.h"
+#include "rlcore/support/single_names.h"
+
+#ifdef RL_SINGLE
+#include "rlcase_single_names.h" /* made by the build: case_policy_loss becomes case_policy_lossf */
+#endif
 
 /*
  * `lineage core --float` runs the kernels that training uses, on the same cases that check the double kernels. Inputs are rounded

@@ -75,5 +75,3 @@ enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input 
 
 /* Compute step rewards, step advantages and metrics from the outcomes. */
 enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out, struct rl_error *err);
-
-void rl_adca_measure(const struct rl_adca_work *w, struct rl_adca_metrics *metrics);

@@ -12,7 +12,6 @@
 #include "support/grid.h"
 #include "support/real.h"
 #include "support/scratch.h"
-#include "correction/rejection_options.h"
 
 #define RL_LOG_RATIO_LIMIT 20.0
 
@@ -106,6 +105,17 @@ struct rl_reject_row {
     double clipped, clipped_square, masked;
 };
 
+enum rl_reject_over { RL_REJECT_TOKEN, RL_REJECT_SEQ_SUM, RL_REJECT_SEQ_MEAN, RL_REJECT_SEQ_MAX };
+
+struct rl_rejection {
+    const char *name; /* "seq_mean_k3" */
+    enum rl_reject_over over;
+    int k;               /* 1, 2, 3 */
+    double lower, upper; /* bounds of the statistic; lower is used for k = 1 only, else 0 */
+};
+
+#define RL_REJECTIONS_MAX 11
+
 /* One correction, its options checked and parsed. */
 struct rl_correcting {
     const struct rl_two_policies *p;
@@ -124,12 +134,3 @@ struct rl_correcting {
  */
 enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws, struct rl_error *err);
 size_t rl_correction_bytes(size_t n_rows);
-
-/* Fill m.ratios and, with weights, m.weights and the weight array: truncated, not yet normalised. */
-void rl_correction_walk(struct rl_correcting *c);
-
-/* Report the metrics of the weights, and normalise them. */
-enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d, struct rl_error *err);
-
-/* Apply all rejection options to keep, and report their metrics. */
-void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d);

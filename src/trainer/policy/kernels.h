@@ -1,6 +1,6 @@
 /*
  * kernels.h: the layers of the policy, each with a forward and a backward function. Sources that include this
- * header are written in float and compiled a second time for double (double_names.h, CMakeLists.txt). Arrays are
+ * header are written in float and compiled a second time for double (precision.h, CMakeLists.txt). Arrays are
  * row-major, and rows are tokens. "+=" marks outputs that are added to.
  */
 #pragma once

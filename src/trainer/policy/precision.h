@@ -6,7 +6,17 @@
 #include <stdint.h>
 
 #include "hot/hot.h"
-#include "policy/double_names.h"
+
+/* Declares both forms side by side, so it must be read before one of them is renamed. */
+#include <trainer/policy.h>
+
+/*
+ * The sources of this folder that CMakeLists.txt compiles twice define `net_gemmf`. With TRAINER_DOUBLE the same text defines
+ * `net_gemm`, by a table that the build makes from the definitions.
+ */
+#ifdef TRAINER_DOUBLE
+#include "trainer_double_names.h"
+#endif
 
 /*
  * Training uses the sources compiled for float. The double compilation exists only for tests, because a gradient of

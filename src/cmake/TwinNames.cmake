@@ -1,0 +1,32 @@
+# twin_names(OUT SUFFIX FILES...): OUT gets a #define for each function that the sources among FILES define, as seen by the second
+# compilation of these sources: `#define NAME NAMEf` where that one is for float (SUFFIX f), `#define NAMEf NAME` where it is for
+# double (SUFFIX ""). Structs, and functions that a macro defines, are named by the headers among FILES, which declare NAMEf too.
+#
+# Definitions begin in the first column, as clang-format leaves them. A test compares OUT with the objects.
+function(twin_names out suffix)
+  set(names "")
+  foreach(file IN LISTS ARGN)
+    file(STRINGS ${file} lines REGEX "^[a-zA-Z][a-zA-Z0-9_ *]*[ *(][a-z0-9_]+[(;,]|^struct [a-z0-9_]+f {")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "^struct ([a-z0-9_]+)f {|^RL_API [^(]* ([a-z0-9_]+)f;|^typedef [^(]* ([a-z0-9_]+)f\\(")
+        list(APPEND names ${CMAKE_MATCH_${CMAKE_MATCH_COUNT}})
+      elseif(file MATCHES "\\.c$" AND NOT line MATCHES "^(static|typedef|extern) " AND line MATCHES "^[a-z][^(]*[ *]([a-z0-9]+_[a-z0-9_]+)\\(|^HOT_EXTERN_VOID\\(([a-z0-9_]+),|^HOT_EXTERN\\([^,]*, ([a-z0-9_]+),")
+        set(name ${CMAKE_MATCH_${CMAKE_MATCH_COUNT}})
+        if(NOT suffix)
+          string(REGEX REPLACE "f$" "" name ${name})
+        endif()
+        list(APPEND names ${name})
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES names)
+  list(SORT names)
+  if(suffix)
+    list(TRANSFORM names REPLACE "(.+)" "#define \\1 \\1f\n")
+  else()
+    list(TRANSFORM names REPLACE "(.+)" "#define \\1f \\1\n")
+  endif()
+  string(CONCAT text "/* Made by TwinNames.cmake. */\n" ${names})
+  file(CONFIGURE OUTPUT ${out} CONTENT "${text}" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
+endfunction()
