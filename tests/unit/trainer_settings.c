@@ -296,6 +296,7 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'num_substeps': 4}", "training.minibatch, as env.questions * training.group_size / num_substeps"},
         {"{'off_policy_mask_threshold': 0.5}", "opsm.lower, as exp(-off_policy_mask_threshold)"},
         {"{'min_lr': 1e-6}", "training.final_rate, as min_lr / training.lr"},
+        {"{'lr_min': 1e-6}", "training.final_rate, as lr_min / training.lr"},
         {"{'actor': {'ppo_mini_batch_size': 8}}", "training.minibatch, as ppo_mini_batch_size * training.group_size"},
         {"{'ppo_micro_batch_size_per_gpu': 8}", "micro_batch.tokens, a number of tokens and not of sequences"},
         {"{'warmup_ratio': 0.1}", "training.warmup, as warmup_ratio * the number of updates"},

@@ -136,6 +136,7 @@ static const struct recipe_foreign table[] = {
     {"lr_warmup_steps", "verl", NULL, "training.warmup, a number of updates and not of iterations"},
     {"lr_warmup_steps_ratio", "verl", NULL, "training.warmup, as lr_warmup_steps_ratio * the number of updates"},
     {"min_lr_ratio", "verl", "training.final_rate", NULL},
+    {"lr_min", "verl", NULL, "training.final_rate, as lr_min / training.lr"},
     {"total_training_steps", "verl", "training.iterations", NULL},
     {"test_freq", "verl", "evaluation.every", NULL},
     {"val_before_train", "verl", NONE, "the untrained policy is a trial of its own, with training.iterations 0"},
