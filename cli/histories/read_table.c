@@ -228,7 +228,7 @@ static enum role usual_role(const struct table *t, const char *column)
             return usual[i].role;
     if (has_column(t, "training_iteration") && has_column(t, "trial_id") && !begins_with(column, "config/"))
         return METRIC; /* of Ray */
-    return column[0] ? PARAM : SKIP; /* a table of pandas begins with a column without a name */
+    return column[0] ? PARAM : SKIP; /* a table of pandas begins with its index */
 }
 
 /* The role with that name; N_ROLES: none. */
@@ -446,8 +446,26 @@ static void set_score(struct table *t)
         json_object_set_new(t->history, "score", json_string(bare_name(t, only)));
 }
 
+/* Several levels of pandas' index without names get those that its reset_index gives them. */
+static void name_levels(struct table *t)
+{
+    size_t levels = 0;
+    while (levels < t->n_columns && !t->columns[levels][0])
+        levels++;
+    for (size_t i = 0; levels > 1 && i < levels; i++) {
+        char *name = NULL;
+        if (asprintf(&name, "level_%zu", i) < 0) {
+            fail(t, "out of memory", "");
+            return;
+        }
+        free(t->columns[i]);
+        t->columns[i] = name;
+    }
+}
+
 static void take_header(struct table *t)
 {
+    name_levels(t);
     for (size_t i = 0; i < t->n_columns; i++) {
         t->roles[i] = role_of(t, t->columns[i]);
         t->has_key = t->has_key || t->roles[i] == KEY;
@@ -599,6 +617,8 @@ static void take_cell(struct table *t, enum role role, const char *column, const
     case SKIP:
         if (strcmp(column, "tags.mlflow.parentRunId") == 0)
             snprintf(t->parent, sizeof t->parent, "%.120s", text);
+        else if (!column[0] && t->column == 0 && text[strspn(text, "0123456789")])
+            take_setting(t->run, "index", text); /* of a pandas table; numbers only count its rows */
         break;
     }
 }

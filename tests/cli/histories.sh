@@ -919,6 +919,15 @@ must_fail 2 "to take one as the score: lineage import $real/ax-1.3.csv --map los
 run import -C ax "$real/ax-1.3.csv" --direction lower --map loss=metric
 must_have out 'parameters: lr, opt'
 must_have out 'csv, 6 runs: finished 5, failed 1'
+# The levels of pandas' index are settings, also without names; a single one is, unless it counts the rows.
+run import -C levels "$real/pandas-3.1.csv" --direction lower --map val_loss=metric --map acc=skip
+must_have out 'parameters: level_0, level_1'
+printf ',val_loss\n7,0.5\n1,0.4\n' >index.csv
+run import -C levels --dry-run index.csv --map val_loss=metric
+must_lack out 'parameters:'
+printf ',val_loss\na,0.5\nb,0.4\n' >index.csv
+run import -C levels --dry-run index.csv --map val_loss=metric
+must_have out 'parameters: index'
 # Lightning's CSVLogger: a folder a training, whose settings are YAML.
 run import -C lightning --direction lower "$real/lightning-2.6" --metric val_loss
 must_have out 'lightning, 3 runs: finished 3'
