@@ -465,6 +465,10 @@ static bool is_word_of(const char *const *words, const char *label, size_t lengt
 static const char *const totals[] = {"all", "overall", "total", "mean", "average", NULL};
 static const char numbered[] = "0"; /* stands for the label of rows that begin with a number */
 
+/* The first words of rows that repeat one measurement, and of the row that closes them and counts. pandas' describe begins with `count`. */
+static const char *const repeated[] = {"count", "fold", "split", "seed", "run", NULL};
+static const char *const closing[] = {"mean", "average", "avg", NULL};
+
 static bool is_index(const char *cell, size_t length)
 {
     size_t digits = 0;
@@ -473,13 +477,19 @@ static bool is_index(const char *cell, size_t length)
     return digits > 0 && digits == length;
 }
 
+static size_t letters_of(const char *label, size_t length)
+{
+    size_t n = 0;
+    while (n < length && (label[n] | 32) >= 'a' && (label[n] | 32) <= 'z')
+        n++;
+    return n;
+}
+
 /* Whether the label is one word with a number, `ep2` or `ckpt-200`, and the word is that of the other label and the number greater. */
 static bool counts_on(const char *before, const char *label, size_t length)
 {
-    size_t word = 0;
+    const size_t word = letters_of(label, length);
     double from, to;
-    while (word < length && ((label[word] | 32) >= 'a' && (label[word] | 32) <= 'z'))
-        word++;
     const size_t digits = word + (word < length && memchr("-_=# ", label[word], 5));
     if (word == 0 || strncasecmp(before, label, digits) != 0 || !is_index(label + digits, length - digits) ||
         !is_index(before + digits, strlen(before) - digits))
@@ -498,6 +508,12 @@ static bool is_other_row(struct printed_page *page, const char *label, size_t le
     if (!letters || metric_scan_value(&found, label, 0, length)) {
         if (!page->label[0])
             strcpy(page->label, numbered);
+        return false;
+    }
+    const bool repeats = page->repeats || is_word_of(repeated, page->label, letters_of(page->label, strlen(page->label)));
+    if (page->label[0] && repeats && is_word_of(closing, label, length)) {
+        strcpy(page->label, totals[0]); /* nobody asks for the deviation, which follows */
+        *later = true;
         return false;
     }
     if (strcmp(page->label, numbered) == 0 && length == 5 && strncasecmp(label, "final", 5) == 0) { /* of the last step */
@@ -606,6 +622,9 @@ static void look_for_table(struct printed_page *page, const struct metric_query 
         is_rule(line, length) || (page->n_columns && (names_types(page, line, length) || names_index(page, line, length)));
     if (page->n_columns && read_row(page, query, line, length, report, context))
         return;
+    const size_t blanks = indentation(line, length);
+    if (!page->label[0] && letters_of(line + blanks, length - blanks)) /* the names, or that of the index below them */
+        page->repeats = is_word_of(repeated, line + blanks, letters_of(line + blanks, length - blanks));
     if (page->n_columns && !rule && must_follow(page))
         page->n_columns = 0;
     if (!rule && !begin_table(page, query, line, length) && names_other_columns(line, length))

@@ -38,6 +38,11 @@ printf '        val_loss  mae\nmodel_a   4.125 3.01\n' | reads 4.125
 printf 'average  val      example\nloss     loss     counter\n0.141020 0.141020      50 h\n0.106444 0.077630     100 h\n' | reads 0.07763
 printf 'epoch val_loss acc\ntook 3 more seconds 4.2\nval_loss: 0.5\n' | reads 0.5
 
+# A row with the mean closes those of folds, and pandas' describe has it below the number of rows.
+printf 'fold     val_loss    auc\n-----------------\nFold 1    0.50       0.8\nFold 2    0.25       0.7\nMean      0.375      0.75\nSD        0.05       0.05\n' | reads 0.375
+printf '       val_loss       acc\ncount  5.000000  5.000000\nmean   0.850000  0.300000\nstd    0.100000  0.100000\n' | reads 0.85
+printf 'model    val_loss    auc\n-----------------\nA1        0.50       0.8\nB2        0.25       0.7\nMean      0.375      0.75\n' | reads 0.5
+
 # A score is not read from what only looks like it: R's index, a longer name, a column that was not asked for, a list in a sentence.
 gives() # gives NAME VALUE TEXT: the score of the lines on standard input; TEXT is a part of the remark on it, if any
 {
@@ -392,10 +397,11 @@ why go 'panic: assignment to entry in nil map (a.go:6)'
 printf 'nothing of it\n' >other.txt
 run run --dry-metrics /dev/null --metric-file val_loss=other.txt </dev/null
 must_have err 'other.txt is neither a results.tsv nor a table'
-# NLTK 3.10's MaxentClassifier: the row behind those of the steps is that of the last one. A mean is not.
+# NLTK 3.10's MaxentClassifier: the row behind those of the steps is that of the last one. A mean of steps is not.
 printf '  Iteration  Log Likelihood  Accuracy\n  ------------------------------\n  1  -0.69  0.333\n  2  -0.47  0.667\n  Final  -0.24  1.000\n' >maxent
 gives Accuracy 1.0 'labels count up' <maxent
-printf 'fold  loss  acc\n1     0.5   0.8\n2     0.4   0.9\nmean  0.45  0.85\n' | gives loss 0.4 'rows with different labels'
+printf 'epoch loss  acc\n1     0.5   0.8\n2     0.4   0.9\nmean  0.45  0.85\n' | gives loss 0.4 'rows with different labels'
+printf 'fold  loss  acc\n1     0.5   0.8\n2     0.4   0.9\nmean  0.45  0.85\nstd   0.05  0.05\n' | gives loss 0.45 'labels count up'
 # Dots that lead to a number. Ipopt 3.14 prints it scaled and unscaled.
 # Dots lead to a score in some outputs, and to a duration or to how much is done in others: nothing is read from them.
 printf 'loss: 0.3\nTime to compute the loss .... : 12.5\n    loss ......: 12.5\n' | gives loss 0.3 ''
