@@ -147,7 +147,6 @@ static bool list_tries(struct lineage_knob *knob, const struct gathering *g, con
     return true;
 }
 
-/* Marks the trials of the best trial's line, and orders all changes by their knobs. */
 /* A trial that is void, or that the machine ended, has tried nothing: `tried`, sweeps and the block leave it out, too. */
 static size_t tried_changes(const struct lineage_ideas *ideas, size_t i)
 {
@@ -155,6 +154,7 @@ static size_t tried_changes(const struct lineage_ideas *ideas, size_t i)
     return idea->status == LINEAGE_HARNESS_ABORT && !idea->running ? 0 : idea->n_changes;
 }
 
+/* Marks the trials of the best trial's line, and orders all changes by their knobs. */
 static bool gather(struct gathering *g, size_t best)
 {
     const struct lineage_ideas *ideas = g->ideas;
