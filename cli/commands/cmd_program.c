@@ -34,13 +34,26 @@ static const char ignore_line[] =
     "git check-ignore -q %s/lineage.json ||\n"
     "    echo \"/$(git rev-parse --show-prefix)%s/\" >>\"$(git rev-parse --git-path info/exclude)\"\n";
 
+/* Whether a shell takes the word literally, though it may have braces: lr={lr}, and not x{1,2} or x{1..2}. */
+static bool is_bare(const char *word)
+{
+    char *rest = strdup(word), *to = rest;
+    for (const char *c = word; rest && (*to = *c); c++)
+        to += *c != '{' && *c != '}';
+    char *quoted = rest ? lineage_text_word(rest) : NULL;
+    const bool bare = quoted && strcmp(quoted, rest) == 0 && !(strchr(word, '{') && strstr(word, ".."));
+    lineage_free(quoted);
+    free(rest);
+    return bare;
+}
+
 static char *quote_words(const char *const *words, const char *before_each)
 {
     struct cli_writer writer = {0};
     FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && words && words[i]; i++) {
-        char *quoted = lineage_text_word(words[i]);
-        fprintf(out, "%s%s%s", i ? " " : "", before_each, quoted ? quoted : "");
+        char *quoted = is_bare(words[i]) ? NULL : lineage_text_word(words[i]);
+        fprintf(out, "%s%s%s", i ? " " : "", before_each, quoted ? quoted : words[i]);
         lineage_free(quoted);
     }
     return cli_writer_close(&writer);

@@ -158,6 +158,9 @@ must_have out '--expected-delta +0.005'
 must_lack out 'info/exclude'
 must_fail 2 'direction' program --direction up
 must_fail 2 'program' program extra
+# A shell takes a name between braces literally, and several words between them apart.
+must_run program -C runs -m loss --direction lower -- sh t.sh 'lr={lr}' 'd{1,2}' 'n{1..2}'
+must_have out "sh t.sh lr={lr} 'd{1,2}' 'n{1..2}'"
 [ ! -e new ] || fail "program made a store"
 cd ..
 finish

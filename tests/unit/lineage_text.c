@@ -406,8 +406,9 @@ static void a_text_that_cannot_be_made_fails(void **state)
 
 static void a_word_is_quoted_only_where_a_shell_needs_it(void **state)
 {
-    static const char *const words[][2] = {
-        {"runs/a-b.1", "runs/a-b.1"}, {"a b", "'a b'"}, {"d 2 it's", "'d 2 it'\\''s'"}, {"", "''"}, {"$HOME", "'$HOME'"}};
+    static const char *const words[][2] = {{"runs/a-b.1", "runs/a-b.1"},   {"a b", "'a b'"},
+                                           {"d 2 it's", "'d 2 it'\\''s'"}, {"", "''"},
+                                           {"$HOME", "'$HOME'"},           {"d{1,2}", "'d{1,2}'"}};
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char *word = lineage_text_word(words[i][0]);

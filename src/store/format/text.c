@@ -185,7 +185,7 @@ char *lineage_text_visible(const char *text, size_t length, size_t n)
 
 char *lineage_text_word(const char *text)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-{},";
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
     const bool bare = *text && !text[strspn(text, plain)];
     struct buf out = {0};
     buf_puts(&out, bare ? "" : "'");
