@@ -12,6 +12,7 @@ struct insight_options {
 
 struct listing {
     struct lineage_ideas *ideas;
+    const struct lineage_ideas *marked; /* ideas, in a table for people; else NULL */
     struct lineage_knobs knobs;
     struct cli_list *list; /* NULL for JSON */
     json_t *array;
@@ -20,7 +21,7 @@ struct listing {
 
 enum { AGAINST_MAX = 20 };
 
-/* Marks those that show nothing, because they became void since the claim was made, or the machine ended them. */
+/* With ideas, marks the trials that show nothing, because they became void since the claim was made, or the machine ended them. */
 static char *join_ids(const struct lineage_ideas *ideas, const char *const *ids, size_t n)
 {
     struct cli_writer writer = {0};
@@ -28,8 +29,8 @@ static char *join_ids(const struct lineage_ideas *ideas, const char *const *ids,
     FILE *out = cli_writer_open(&writer);
     for (size_t i = 0; out && i < n; i++)
         fprintf(out, "%s%s%s", i ? "," : "", ids[i],
-                lineage_ideas_find(&at, ideas, ids[i]) && lineage_ideas_get(ideas, at)->status == LINEAGE_HARNESS_ABORT
-                    ? " harness_abort"
+                ideas && lineage_ideas_find(&at, ideas, ids[i]) && lineage_ideas_get(ideas, at)->status == LINEAGE_HARNESS_ABORT
+                    ? " (harness_abort)"
                     : "");
     return cli_writer_close(&writer);
 }
@@ -57,8 +58,8 @@ static bool list_one(void *context, const struct lineage_insight *insight)
         json_array_append_new(l->array, object);
         return true;
     }
-    char number[24], superseded[24], *evidence = join_ids(l->ideas, insight->evidence, insight->n_evidence),
-                                     *later = join_ids(l->ideas, ids, n);
+    char number[24], superseded[24], *evidence = join_ids(l->marked, insight->evidence, insight->n_evidence),
+                                     *later = join_ids(NULL, ids, n);
     snprintf(number, sizeof number, "%llu", (unsigned long long)insight->number);
     snprintf(superseded, sizeof superseded, "%llu", (unsigned long long)insight->superseded_by);
     cli_list_add(l->list, CLI_TEXT(number), CLI_TEXT(insight->text), CLI_TEXT(evidence), CLI_TEXT(later),
@@ -79,6 +80,7 @@ static int list_insights(struct cli_session *session, const struct insight_optio
         status = cli_fail(&err);
         goto done;
     }
+    l.marked = session->format == CLI_TABLE ? l.ideas : NULL;
     if (session->format == CLI_JSON)
         l.array = json_array();
     else
