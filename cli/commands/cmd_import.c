@@ -125,39 +125,84 @@ static json_t *parameters_of(const struct history_rows *rows)
     return names;
 }
 
-/* How many different texts or numbers of the parameter the rows have; 0 if a row has none. */
-static size_t count_values(const struct history_rows *rows, const char *name, bool text)
+/* How many different texts or numbers of the parameter the rows have. n_rows: how many rows have one. */
+static size_t count_values(size_t *n_rows, const struct history_rows *rows, const char *name, bool text)
 {
     json_t *values = json_object();
-    const struct lineage_param *param;
     char number[LINEAGE_NUMBER_MAX];
-    size_t i = 0;
-    for (; i < rows->n && (param = lineage_trial_find_param(&rows->trials[i], name)) && (param->text != NULL) == text; i++)
+    *n_rows = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct lineage_param *param = lineage_trial_find_param(&rows->trials[i], name);
+        if (!param || (param->text != NULL) != text)
+            continue;
         json_object_set_new(values, text ? param->text : lineage_number_format(number, param->value), json_true());
-    const size_t n = i == rows->n ? json_object_size(values) : 0;
+        ++*n_rows;
+    }
+    const size_t n = json_object_size(values);
     json_decref(values);
     return n;
 }
 
+/* What the row says with its seeds, or with its other parameters but those; NULL: nothing. */
+static char *said_by(const struct lineage_trial *row, const json_t *without, bool seeds)
+{
+    json_t *said = json_object();
+    for (size_t k = 0; k < row->n_params; k++) {
+        const struct lineage_param *param = &row->params[k];
+        if (lineage_param_is_seed(param->name, NULL) == seeds && !json_object_get(without, param->name))
+            json_object_set_new(said, param->name, param->text ? cli_json_text(param->text) : json_real(param->value));
+    }
+    char *text = json_object_size(said) ? json_dumps(said, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(said);
+    return text;
+}
+
+/*
+ * Whether the rows are, but for these parameters, settings with several seeds: each seed once a setting, and of several settings. A search
+ * that draws the numbers repeats seeds, or has one for all trials or for each.
+ */
+static bool has_seeds_without(const struct history_rows *rows, const json_t *without)
+{
+    json_t *settings = json_object(), *seeds = json_object(), *both = json_object();
+    bool good = true;
+    for (size_t i = 0; i < rows->n && good; i++) {
+        char *setting = said_by(&rows->trials[i], without, false), *seed = said_by(&rows->trials[i], NULL, true);
+        json_t *pair = setting && seed ? json_pack("[ss]", setting, seed) : NULL;
+        char *key = pair ? json_dumps(pair, JSON_COMPACT) : NULL;
+        good = key && json_object_set_new(settings, setting, json_true()) == 0 &&
+               json_object_set_new(seeds, seed, json_true()) == 0 && !json_object_get(both, key) &&
+               json_object_set_new(both, key, json_true()) == 0;
+        json_decref(pair);
+        free(key);
+        free(setting);
+        free(seed);
+    }
+    good = good && json_object_size(settings) < rows->n && json_object_size(seeds) < rows->n;
+    json_decref(settings);
+    json_decref(seeds);
+    json_decref(both);
+    return good;
+}
+
 enum { RUNS_MIN = 3 }; /* two runs may well differ in everything */
 
-/* Numbers are named only beside a seed, because each trial of a search has numbers of its own. */
+/* Numbers are named only where they split seeds, because each trial of a search has numbers of its own. */
 static void print_values_of_one_run(const struct history_rows *rows, const json_t *parameters)
 {
     json_t *texts = json_object(), *numbers = json_object(), *value;
     const char *name;
-    bool seeded = false;
     json_object_foreach((json_t *)(uintptr_t)parameters, name, value) {
-        seeded = seeded || lineage_param_is_seed(name, NULL);
-        if (count_values(rows, name, true) == rows->n)
+        size_t n_rows;
+        if (count_values(&n_rows, rows, name, true) == rows->n)
             json_object_set_new(texts, name, json_true());
-        else if (!lineage_param_is_seed(name, NULL) && 2 * count_values(rows, name, false) > rows->n)
+        else if (!lineage_param_is_seed(name, NULL) && 2 * count_values(&n_rows, rows, name, false) > n_rows &&
+                 2 * n_rows > rows->n)
             json_object_set_new(numbers, name, json_true());
     }
     print_names(
         "of these, each run has another text, as of a name or a time (in a table, --map COLUMN=name, started or skip says so)",
         texts);
-    if (seeded)
+    if (json_object_size(numbers) && has_seeds_without(rows, numbers))
         print_names(
             "of these, most runs have a number of their own, so that each seed is a setting of its own; if they are results, "
             "in a table, --map COLUMN=metric says so",

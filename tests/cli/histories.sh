@@ -1232,5 +1232,21 @@ must_have out 'noise: unknown'
 must_run import -C mapped --direction lower --metric val_loss --map val_acc=metric --map train_time=metric results.csv
 must_lack out 'number of their own'
 must_have out 'noise: 0.0707'
+# A search draws its numbers: with one seed for all, one for each, or two for all trials, they are parameters. A gap hides no result.
+for seeds in '1 1 1 1 1 1' '1 2 3 4 5 6' '1 2 2 1 1 2'; do
+    echo lr,bs,seed,val_loss >search.csv
+    n=1
+    for seed in $seeds; do
+        echo "0.0$((n * n)),$((16 << n % 2)),$seed,1.$n" >>search.csv
+        n=$((n + 1))
+    done
+    rm -rf search
+    must_run import -C search --direction lower --metric val_loss search.csv
+    must_have out 'parameters: '
+    must_lack out 'number of their own'
+done
+sed '5s/0.79//' results.csv >gap.csv
+must_run import -C gap --direction lower --metric val_loss gap.csv
+must_have out 'says so: val_acc, train_time'
 
 finish
