@@ -270,8 +270,8 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_measure(struct l
 /* Whether a row may be another run of a setting, so that it measures the noise: it says which trial it repeats, or has a seed. */
 LINEAGE_API bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_trial *row);
 
-/* lineage_noise_measure after rows were appended, if one of them is another run of a setting, the baseline of several seeds, or, once the
- * noise is known, any trial of several seeds; and after the trial exp_id was taken out of the count or back, if its score was one of
+/* lineage_noise_measure after rows were appended, if one of them is another run of a setting, the baseline of several seeds, or any trial
+ * of several seeds, once the noise is known or such trials have four degrees of freedom; and after the trial exp_id was taken out of the count or back, if its score was one of
  * several runs. A failure leaves the rows in the log. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_noise_after_append(struct lineage_store *store,
                                                                              const struct lineage_trial *rows, size_t n,

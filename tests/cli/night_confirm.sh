@@ -248,20 +248,36 @@ must_lack out 'lineage rerun'
 must_run best -C unseeded --format json
 must_lack out 'lineage rerun'
 
-# Means of three seeds: the first tells the noise, baseline or not, the block compares a mean with the threshold of means, and a rerun
-# that reproduces a score belongs to the setting of its trial.
+# Means of three seeds: two of them tell the noise without a baseline, the block states the threshold of a mean behind that of a single
+# run, and a rerun that reproduces a score belongs to the setting of its trial, also a rerun of a rerun, and may be kept.
 for x in 9 5 1; do
+    ! grep -q noise_std loop/lineage.json || [ $x = 1 ] || fail 'one row without a baseline set the floor'
     goes run -C loop --direction lower -q -m loss --seeds 3 -p x=$x -- sh -c 'echo "loss: $0.$1"' '{x}' '{seed}'
 done
 must_equal '0.1 9' "$(json noise_std loop/lineage.json) $(json noise_runs loop/lineage.json)"
 must_run render -C loop
-must_have out 'more than 0.487 (noise floor'
-must_have out '; 3 seeds a score;'
+must_have out 'more than 0.843 (noise floor'
+must_have out '; 1 seed a score; a mean of 3 by 0.487;'
 goes rerun -q -C loop 001
+goes rerun -q -C loop 003
 must_run settings -C loop --format tsv
 must_equal '002 001 000' "$(sed 1d out | cut -f 2 | paste -sd ' ' -)"
 must_run best -C loop
 must_have out 'better than the next, x=5'
+seeds='echo "loss: $0.$(($1 % 3))"'
+field() { sed -n "$2p" "$1/results.tsv" | cut -f "$3"; }
+goes run --baseline -C again --direction lower -q -m loss --seeds 3 -p x=50 -- sh -c "$seeds" '{x}' '{seed}'
+goes run -C again -q -m loss --seeds 3 -p x=49 -- sh -c "$seeds" '{x}' '{seed}'
+goes run -C again -q -m loss --seeds 3 -p x=60 -- sh -c "$seeds" '{x}' '{seed}'
+goes rerun -q -C again 001
+must_equal 'discard keep' "$(field again 3 9) $(field again 5 9)"
+must_run render -C again --sections recent
+must_have out 'discard (-1, not enough when it was judged)'
+goes run -C again -q -m loss --parent best -p x=48 -- sh -c "$seeds" '{x}' '{seed}'
+must_equal 003 "$(field again 6 4)"
+must_run settings -C again --format tsv
+must_have out "$(printf '001\t3\t49.1')"
+must_equal 003 "$(awk -F '\t' '$2 == "001" { print $9 }' out)"
 
 # A trial whose only run diverged may have done so by chance: it runs once more, with another seed, before others do, unless trials
 # that share a setting failed, too. Its next runs count on from there.

@@ -23,6 +23,8 @@
 enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, CHAINS_LEAST = 256, AXES_MAX = 64 };
 /* A trial diverges for itself, and not by chance, if more of its runs did than did not, by more than this. */
 enum { DIVERGES = 2 };
+/* Two rows of three seeds have this many degrees of freedom. */
+enum { FIRST_FREEDOM = 4 };
 /* Scores that differ by less than this share are equal but for rounding. */
 #define ROUNDING 1e-14
 /* Values further apart than this factor are compared by their logarithms. */
@@ -375,17 +377,25 @@ static bool settle_unscored(struct collection *c)
     return true;
 }
 
-/* The trial whose score the row reproduced with the same seed, or c->n. The row does not count as another run. */
+/* The trial of which the row reproduced a score with the same seed, or c->n. The row does not count as another run. */
 static size_t find_repeated(const struct collection *c, const struct lineage_trial *row)
 {
     char id[LINEAGE_NAME_MAX];
     const char *of = rerun_note_find(row->notes ? row->notes : "");
-    const struct run *run = c->runs;
     snprintf(id, sizeof id, "%.*s", of ? (int)strcspn(of, ";") : 0, of ? of : "");
-    while (of && run < c->runs + c->n_runs &&
-           !(run->score == row->score.value && run->exp_id && strcmp(bare(run->exp_id), id) == 0))
-        run++;
-    return of && run < c->runs + c->n_runs ? run->trial : c->n;
+    const size_t trial = of ? find_row(c, id) : c->n;
+    for (size_t k = 0; trial < c->n && k < c->n_runs; k++)
+        if (c->runs[k].trial == trial && c->runs[k].score == row->score.value)
+            return trial;
+    return c->n;
+}
+
+/* Notes that the newest row, one of the trial at i, was kept. */
+static void take_label(struct collection *c, const struct lineage_trial *row, size_t i, bool again)
+{
+    if (lineage_label_is_kept(row->status) &&
+        (again || !c->trials[i].kept_id)) /* of seeds that were kept the first, not the luckiest */
+        c->trials[i].kept_id = c->ids[c->n_ids - 1].exp_id;
 }
 
 /* A row that names an unknown trial is a trial of its own, because its run is a result all the same. */
@@ -407,8 +417,12 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
         return true;
     }
     const size_t repeated = scored && !again ? find_repeated(c, row) : c->n;
-    if (ok && repeated < c->n)
-        return add_id(c, row->exp_id, repeated);
+    if (ok && repeated < c->n) {
+        ok = add_id(c, row->exp_id, repeated);
+        if (ok)
+            take_label(c, row, repeated, false);
+        return ok;
+    }
     if (ok && i == c->n && !scored)
         return add_unscored(c, row, &said, before);
     if (!ok || row->status == LINEAGE_HARNESS_ABORT)
@@ -419,9 +433,7 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
     const bool fresh = trial->seq != row->seq;
     trial->again += fresh;
     trial->failed += fresh && !scored;
-    if (lineage_label_is_kept(row->status) &&
-        (again || !trial->kept_id)) /* of seeds that were kept the first, not the luckiest */
-        trial->kept_id = c->ids[c->n_ids - 1].exp_id;
+    take_label(c, row, i, again);
     return !scored || add_run(c, c->ids[c->n_ids - 1].exp_id, i,
                               replicate.score.present ? replicate.score.value : row->score.value, row->notes, fresh);
 }
@@ -734,7 +746,8 @@ static double shorten(double value)
     return lineage_number_parse(&shorter, text, (size_t)n) ? shorter : value;
 }
 
-enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clear, struct lineage_error *err)
+/* With fewer degrees of freedom than `least` the floor is unknown. */
+static enum lineage_status measure(struct lineage_store *store, unsigned least, bool clear, struct lineage_error *err)
 {
     struct lineage_evidence evidence;
     const struct lineage_config *config = lineage_store_config(store);
@@ -746,13 +759,18 @@ enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clea
     lineage_evidence_release(&evidence);
     if (!pooled)
         return store_no_memory(err);
-    const bool known = noise.std > 0 && noise.freedom >= 1;
+    const bool known = noise.std > 0 && noise.freedom >= least;
     if ((!known && !clear) ||
         (known ? shorten(noise.std) == config->noise_std && noise.freedom == config->noise_freedom : !config->noise_freedom))
         return LINEAGE_OK;
     enum lineage_status status = lineage_store_measure_noise(
         store, known ? shorten(noise.std) : 0, known ? (unsigned)noise.freedom : 0, known ? (unsigned)noise.runs : 0, err);
     return status == LINEAGE_EEXIST ? LINEAGE_OK : status;
+}
+
+enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clear, struct lineage_error *err)
+{
+    return measure(store, 1, clear, err);
 }
 
 bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_trial *row)
@@ -764,24 +782,32 @@ bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_
     return repeats;
 }
 
-/* A row of several seeds tells how much they differ. */
-static enum lineage_status tells_noise(bool *tells, struct lineage_store *store, const struct lineage_trial *row,
+/* The degrees of freedom from which on the row tells the noise; 0: it tells nothing. A row of several seeds tells how much they differ, but
+ * a first floor that is not the baseline's waits for other rows: by one alone hardly any gain could be kept, and its runs may have
+ * diverged. */
+static enum lineage_status tells_noise(unsigned *from, struct lineage_store *store, const struct lineage_trial *row,
                                        struct lineage_error *err)
 {
-    *tells = lineage_label_is_measured(row->status) && lineage_score_runs(row->notes) > 1;
-    if (*tells || !lineage_label_is_measured(row->status) || !lineage_may_repeat(store, row))
-        return LINEAGE_OK;
-    return lineage_ran_again(tells, store, row, err); /* the first seed of a setting tells nothing yet */
+    const bool measured = lineage_label_is_measured(row->status), several = measured && lineage_score_runs(row->notes) > 1;
+    bool again = false;
+    enum lineage_status status = LINEAGE_OK;
+    *from = !several ? 0 : row->status == LINEAGE_BASELINE || lineage_store_config(store)->noise_std > 0 ? 1 : FIRST_FREEDOM;
+    if (measured && *from != 1 && lineage_may_repeat(store, row))
+        status = lineage_ran_again(&again, store, row, err); /* the first seed of a setting tells nothing yet */
+    *from = again ? 1 : *from;
+    return status;
 }
 
 enum lineage_status lineage_noise_after_append(struct lineage_store *store, const struct lineage_trial *rows, size_t n,
                                                struct lineage_error *err)
 {
-    bool repeats = false;
+    unsigned least = 0, from;
     enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; i < n && !repeats && status == LINEAGE_OK; i++)
-        status = tells_noise(&repeats, store, &rows[i], err);
-    return status == LINEAGE_OK && repeats ? lineage_noise_measure(store, false, err) : status;
+    for (size_t i = 0; i < n && least != 1 && status == LINEAGE_OK; i++) {
+        status = tells_noise(&from, store, &rows[i], err);
+        least = from ? from : least;
+    }
+    return status == LINEAGE_OK && least ? measure(store, least, false, err) : status;
 }
 
 enum lineage_status lineage_noise_after_void(struct lineage_store *store, const char *exp_id, struct lineage_error *err)

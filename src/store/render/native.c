@@ -88,8 +88,8 @@ static bool is_empty(const struct lineage_report *report)
 static void add_threshold(struct buf *out, const struct lineage_report *report)
 {
     const char *notes = report->best ? report->best->notes : NULL;
-    const size_t runs = lineage_score_runs(notes), seeds = runs > 1 ? runs : report->noise_seeds;
-    add_shape(out, "A trial is kept if it beats the best by more than %A", needed_for(report, notes));
+    const size_t runs = lineage_score_runs(notes);
+    add_shape(out, "A trial is kept if it beats the best by more than %A", report->needed);
     if (report->noise_std > 0) {
         char noise[LINEAGE_NOISE_TEXT_MAX];
         if (isinf(report->noise.freedom)) {
@@ -97,7 +97,10 @@ static void add_threshold(struct buf *out, const struct lineage_report *report)
         } else {
             buf_printf(out, " (noise floor: standard deviation of equal trials %s", lineage_noise_text(noise, &report->noise));
         }
-        buf_printf(out, "; %zu seed%s a score; %u trials a night).\n", seeds, seeds == 1 ? "" : "s", report->night_trials);
+        buf_printf(out, "; %u seed%s a score; ", report->noise_seeds, report->noise_seeds == 1 ? "" : "s");
+        if (runs > report->noise_seeds)
+            add_shape(out, "a mean of %Z by %A; ", runs, needed_for(report, notes));
+        buf_printf(out, "%u trials a night).\n", report->night_trials);
     } else {
         add_shape(out, "%Tnoise unknown: %T).\n", report->min_delta > 0 ? " (min_delta; " : " (",
                   report->same_scores ? LINEAGE_SAME_SCORES : "`lineage run --baseline --seeds 3 -- COMMAND` measures it");

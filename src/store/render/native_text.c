@@ -239,6 +239,7 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
         add_about(out, higher ? needed : -needed, false);
     } else
         buf_puts(out, trial->notes && strstr(trial->notes, LINEAGE_UNCONFIRMED) ? ", better, but not confirmed by another run"
+                      : trial->notes && strstr(trial->notes, "discarded: ")     ? ", not enough when it was judged"
                                                                                 : ", though better: not decided by the score");
 }
 
