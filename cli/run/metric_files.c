@@ -370,9 +370,12 @@ static bool read_given(const struct metric_files *files, const struct command_va
     struct found found = begin(files, name, key && *key ? key : name);
     snprintf(pattern, sizeof pattern, "%s%s%s", place && *place != '/' && files->dir ? files->dir : "",
              place && *place != '/' && files->dir ? "/" : "", place ? place : "");
-    newest_match(&match, pattern, files);
+    struct metric_files own = *files;
+    if (strncmp(strchr(given, '=') + 1, "{workdir}/", 10) == 0)
+        own.until = INFINITY; /* no other trial writes there */
+    newest_match(&match, pattern, &own);
     snprintf(why, HISTORY_WHY_MAX, "the trial did not write %.400s", pattern);
-    bool good = place && match.path[0] && read_file(&found, match.path, files, match.n > 1, why);
+    bool good = place && match.path[0] && read_file(&found, match.path, &own, match.n > 1, why);
     shown_path(shown, match.path, values);
     snprintf(text, sizeof text,
              "--metric-file %.200s: %s counts, the newest of %zu files of the trial that match; a narrower pattern names another",

@@ -36,6 +36,9 @@ must_exit 0
 must_have err 'eval_loss 0.686312345 is read from {workdir}/trainer_state.json'
 must_run rescore -C f 000 --metric-file 'eval_loss={workdir}/trainer_state.json'
 must_equal 0.686312345 "$(field f 10)"
+# No other trial writes to its work directory, so that the time of a file there does not count.
+find f -name trainer_state.json -exec touch -d '+1 hour' {} +
+must_run rescore -C f 000 --metric-file 'eval_loss={workdir}/trainer_state.json'
 echo '{"eval_loss": 0.1}' >late.json
 ended=$(date -d "$(sed -n 2p f/results.tsv | cut -f 2)" +%s)
 for later in 3600 2; do # the next trial of a loop may end two seconds later
