@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import lineage
+import numpy as np
 import pytest
 
 from lineage import NotFound, Store, StoreError
@@ -51,6 +52,10 @@ def test_rows_and_queries(store):
     assert ids(store.query(alpha="0.2:0.6")) == ids(store.query(alpha=(0.2, 0.6))) == ["001", "002"]
     assert ids(store.query(alpha=0.3)) == ids(store.query(optimizer="sgd")) == ["001"]
     assert ids(store.query(optimizer=["sgd", "adam"], sort="-score")) == ["001", "000"]
+    either = ["sgd", "adam"]
+    for texts in (np.array(either), np.array(either, dtype=object), dict.fromkeys(either).keys(), iter(either), map(str, either), set(either)):
+        assert ids(store.query(optimizer=texts)) == ["000", "001"]
+    assert ids(store.query(alpha=np.array(0.3))) == ids(store.query(alpha=np.array([0.3]))) == ["001"]
     assert ids(store.query(status=["crash", "discard"])) == ["002", "003"]
     assert ids(store.query(limit=1, sort="-seq")) == ["003"]
     assert ids(store.tried(alpha=0.9)) == ["003"] and store.tried(alpha=0.8) == []

@@ -1409,16 +1409,22 @@ def _knob(ideas: ctypes.c_void_p, knob: _Knob) -> "dict[str, Any]":
     }  # fmt: skip
 
 
+def _spelled(one: Any) -> str:
+    return str(one if isinstance(one, (str, numbers.Real)) and not isinstance(one, bool) else _setting(one))
+
+
 def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
     out = _Condition(name=name.encode())
-    if not isinstance(value, (str, tuple, list, set, frozenset)):
-        value = _setting(value)
+    if not hasattr(value, "__iter__") or isinstance(value, (str, bytes, Mapping)) or not getattr(value, "ndim", 1):
+        value = value if isinstance(value, str) else _setting(value)
+    elif not isinstance(value, tuple):
+        value = list(value)  # also an array or the keys of a dict
     if isinstance(value, float):
         value = (value, value)
     if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
         out.range = _Range(_number(name, value[0]), _number(name, value[1]))
         return out
-    texts = [value] if isinstance(value, str) else list(value)
+    texts = [value] if isinstance(value, str) else [_spelled(one) for one in value]
     if not texts:
         raise ValueError(f"{name}: an empty list names no value")
     one, error = texts[0] if len(texts) == 1 else "", _Error()
