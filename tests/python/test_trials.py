@@ -7,6 +7,7 @@ import decimal
 import json
 import multiprocessing
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -574,6 +575,23 @@ def test_a_store_travels_to_workers_and_survives_a_change_of_directory(store, tm
     thread.start()
     thread.join()
     assert found == [3]
+    assert len(Store(os.fsencode(store.path))) == 3 and type(pickle.loads(pickle.dumps(Named(store.path)))) is Named
+    with pytest.raises(NotFound):
+        Store("")
+
+
+class Named(Store):
+    pass
+
+
+def test_a_store_above_the_target_of_a_link_is_that_store(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere/run").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("elsewhere/run")
+    monkeypatch.chdir(tmp_path)
+    with Store("link/../s", create=True, direction="lower") as store:
+        monkeypatch.chdir("/")
+        store.append(status="discard", score=1.0)
+    assert (tmp_path / "elsewhere/s/results.tsv").exists() and not (tmp_path / "s").exists()
 
 
 @dataclasses.dataclass

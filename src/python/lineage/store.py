@@ -748,9 +748,10 @@ class Store:
     ) -> None:  # fmt: skip
         """``score_name``: what the score is, such as ``val_loss``, as `lineage run -m` says it. The block, tables and the report show
         that name; a store that has another one refuses it. ``metric_label`` is for blackboard files only."""
-        self.path = os.fspath(path)
-        if "://" not in self.path:
-            self.path = os.path.abspath(self.path)  # Hydra and others change the directory in the middle
+        self.path = os.fsdecode(path)
+        if self.path and "://" not in self.path:  # Hydra and others change the directory in the middle
+            through = ".." in self.path.split(os.sep)  # above the target of a link, which abspath would not follow
+            self.path = os.path.join(os.getcwd(), self.path) if through else os.path.abspath(self.path)
         if create:
             directions = {None: 0, "lower": 1, "higher": 2}
             if direction not in directions:
@@ -1014,7 +1015,7 @@ class Store:
 
     def __reduce__(self) -> Any:
         """A worker of multiprocessing or joblib opens the store itself."""
-        return Store, (self.path,)
+        return type(self), (self.path,)
 
     def _repr_html_(self) -> str:
         """For notebooks: the number of trials, the best one, and the history and tree of `lineage report` as pictures, if the
