@@ -620,6 +620,13 @@ def test_objects_as_parameters_are_the_same_setting_in_each_process(store):
         with pytest.raises((TypeError, ValueError), match="core_metric|could not convert"):
             store.append(status="discard", score=score)
     assert store.append(status="discard", score=np.array([2.5]))["score"] == 2.5
+    tensor = type("Tensor", (), {"__float__": lambda self: 0.5})()  # one without item(), as of TensorFlow
+    for score in (tensor, b"0.5"):
+        row = store.append(status="discard", score=score, metrics={"acc": tensor})
+        assert (row["score"], row["metrics"]) == (0.5, {"acc": 0.5})
+    with store.trial(metrics={"f1": tensor}) as trial:
+        trial.score(tensor, acc=np.array([0.5]))
+    assert (trial.row["score"], trial.row["metrics"]) == (0.5, {"acc": 0.5, "f1": 0.5})
 
 
 def test_a_recorded_function_returns_its_score_by_name_and_after_it_ran(tmp_path):

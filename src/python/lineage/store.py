@@ -399,7 +399,7 @@ def _text(value: Optional[bytes]) -> str:
 
 
 def _number(name: str, value: Optional[float]) -> _Number:
-    return _Number(value is not None, float(_plain(name, value)) if value is not None else 0.0)
+    return _Number(value is not None, _real(name, value) if value is not None else 0.0)
 
 
 # ---- trials in and out ----
@@ -567,6 +567,16 @@ def _plain(name: str, value: Any) -> "float | str":
         raise TypeError(f"{name} is {value!r:.80}, not a number, a text or an array with one of them") from None
 
 
+def _real(name: str, value: Any) -> float:
+    """A score or metric; also of an object that float() alone reads, such as a tensor of TensorFlow."""
+    try:
+        return float(_plain(name, value))
+    except TypeError:
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            return float(value)
+        raise
+
+
 _NUMBER_NAMES, _TEXT_NAMES = frozenset((*_NUMBERS, *_SCALES)), frozenset((*_TEXTS, *_LAST_TEXTS))
 _COLUMNS = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "metrics", "turns"}
 
@@ -607,7 +617,7 @@ def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
     params = _flat(given.get("params") or {})
     out.params, out.n_params = _params(params, alive), len(params)
     if given.get("metrics"):
-        metrics = {name: float(_plain(name, value)) for name, value in given["metrics"].items()}
+        metrics = {name: _real(name, value) for name, value in given["metrics"].items()}
         out.metrics, out.n_metrics = _params(metrics, alive), len(metrics)
     if given.get("turns"):
         turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given["turns"]]
@@ -1650,7 +1660,7 @@ class Trial:
 
     def __enter__(self) -> "Trial":
         self._plan["params"] = _flat(self._plan.get("params") or {})
-        self._plan["metrics"] = {str(name): _plain(name, value) for name, value in (self._plan.get("metrics") or {}).items()}
+        self._plan["metrics"] = {str(name): _real(name, value) for name, value in (self._plan.get("metrics") or {}).items()}
         self._store._check(self._plan)
         rank = _other_rank()
         if rank is not None:
@@ -1688,8 +1698,9 @@ class Trial:
 
     def score(self, value: float, **final: float) -> None:
         """Set the score of the trial. Further final numbers, by name, become metrics of the row."""
-        self._score = float(_plain("score", value))
-        self._final = {name: float(number) for name, number in final.items() if math.isfinite(float(number))}
+        self._score = _real("score", value)
+        numbers_by_name = {name: _real(name, number) for name, number in final.items()}
+        self._final = {name: number for name, number in numbers_by_name.items() if math.isfinite(number)}
 
     def __exit__(self, kind: Any, error: Any, _: Any) -> None:
         place = self._running
