@@ -651,3 +651,41 @@ def test_choices_come_back_as_they_were_given(store, monkeypatch):
     given = store.suggest(choices)
     assert given == {name: value[0] for name, value in choices.items()} and given["amp"] is False
     assert store.tell(given, 1.0)["params"] == {"amp": "false", "none": "none", "n": 2, "name": "q,v", "text": "1", "size": "[1,2]"}
+    with pytest.raises(NotFound, match="every setting of the ranges was tried"):
+        for _ in range(3):  # a mapping is several parameters, so it comes back as the text that is one
+            store.tell(store.suggest({"k": iter([{"a": 1}, {"a": 2}])}), 1.0)
+    assert [row["params"]["k"] for row in store.query(where={"k": ["{'a': 1}", "{'a': 2}"]})] == ["{'a': 1}", "{'a': 2}"]
+    acts = [lambda x: x, lambda x: -x]
+    told = [store.suggest({"act": acts}) for _ in range(2) if store.append(status="discard", score=1.0)]
+    assert all(one["act"] in acts for one in told)
+
+
+@dataclasses.dataclass
+class Node:
+    value: int
+    late: int = dataclasses.field(init=False, repr=False)
+    root: object = None
+
+
+def test_functions_and_objects_that_differ_are_different_settings(store):
+    def scaled(factor):
+        return lambda x: x * factor
+
+    def sine():
+        return lambda x: np.sin(x)
+
+    for one in (sine(), lambda x: np.cos(x), lambda x, n=2: x, lambda x, n=3: x, scaled(2), scaled(3), object(), object()):
+        store.append(status="discard", score=1.0, params={"f": one})
+    texts = [row["params"]["f"] for row in list(store)[1:]]
+    assert len(set(texts)) == 8 and not any(" at 0x" in text for text in texts[:4])
+    assert [row["exp_id"] for row in store.tried(f=sine())] == [row["exp_id"] for row in store.query(where={"f": [sine()]})] == ["001"]
+    program = "from lineage.store import _flat; print(_flat({'f': lambda x, n={'a', 'b'}: x in {'c', 'd'} or (lambda: n)}))"
+    said = {subprocess.check_output([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}) for seed in "123"}
+    assert len(said) == 1 and b" at 0x" not in said.pop()
+
+
+def test_a_configuration_that_holds_itself_or_is_incomplete(store):
+    node = Node(1)
+    node.root = node
+    params = store.append(status="discard", score=1.0, params={"model": node, "kind": dataclasses.make_dataclass("Adam", [])()})["params"]
+    assert params["model.value"] == 1 and params["model.root"].startswith("Node(") and params["kind"] == "Adam()"

@@ -483,25 +483,31 @@ _WIDE = 1 << 53  # an integer from here on is a text (lineage_param_is_text)
 def _members(value: Any) -> "Optional[Mapping[Any, Any]]":
     """The parameters in a mapping, a dataclass or argparse's arguments; None for a value."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if hasattr(value, field.name)}
     return vars(value) if isinstance(value, (argparse.Namespace, types.SimpleNamespace)) else value if isinstance(value, Mapping) else None
 
 
-def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str]":
-    """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and all but numbers
-    become texts: true, false, none, and a list or another object in its JSON or as str() prints it."""
-    flat: "dict[str, float | str]" = {}
+def _mapping(params: Any) -> "Mapping[Any, Any]":
     members = params if type(params) is dict else _members(params)
     if members is None:
         raise TypeError(f"params is {params!r:.80}, not a mapping, a dataclass or the arguments of argparse")
-    for key, value in members.items():
+    return members
+
+
+def _flat(params: Any, inside: str = "", above: "tuple[int, ...]" = ()) -> "dict[str, float | str]":
+    """Parameters of a configuration as a row holds them: a mapping within becomes ``optimizer.lr``, and all but numbers
+    become texts: true, false, none, and a list or another object in its JSON or as str() prints it, as is one that holds itself.
+    ``above``: the ids of what is being read."""
+    flat: "dict[str, float | str]" = {}
+    above = (*above, id(params))
+    for key, value in _mapping(params).items():
         name = f"{inside}{key}"
         if type(value) is float or (type(value) is int and -_WIDE < value < _WIDE):  # as nearly all are
             flat[name] = float(value)
             continue
         inner = None if isinstance(value, str) else _members(value)
-        if inner is not None:
-            flat.update(_flat(inner, f"{name}."))
+        if (inner or isinstance(value, Mapping)) and id(value) not in above:
+            flat.update(_flat(value, f"{name}.", above))
         else:
             flat[name] = _setting(value)
     return flat
@@ -510,6 +516,27 @@ def _flat(params: Mapping[Any, Any], inside: str = "") -> "dict[str, float | str
 def _is_text(value: str) -> bool:
     """Whether a parameter holds what is spelled so as a text, such as an integer of 2^53 or more."""
     return bool(_lib.lineage_param_is_text(_bytes(value)))
+
+
+def _code(code: types.CodeType) -> str:
+    """What a function does, the same in each process."""
+    inner = (_code(one) if isinstance(one, types.CodeType) else sorted(map(repr, one)) if isinstance(one, frozenset) else one for one in code.co_consts)
+    return repr((code.co_code, code.co_names, *inner))
+
+
+def _object(value: Any) -> str:
+    """An object as str() prints it. A function has its address there, which is another one in each process: one that can be imported
+    has its name alone, and one of a script or a lambda the digest of its code, unless it also depends on variables around it."""
+    text = str(value)
+    if isinstance(value, types.FunctionType) and value.__closure__ is None:
+        digest = ""
+        if value.__module__ in ("__main__", "__mp_main__") or "<" in value.__qualname__:
+            defaults = [_setting(one) for one in (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).items())]
+            digest = f" {hashlib.sha256(f'{_code(value.__code__)}{defaults}'.encode()).hexdigest()[:8]}"
+        return re.sub(" at 0x[0-9a-f]+", digest, text)
+    if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, type):
+        return re.sub(" at 0x[0-9a-f]+", "", text)
+    return text
 
 
 def _setting(value: Any) -> "float | str":
@@ -524,9 +551,7 @@ def _setting(value: Any) -> "float | str":
         value = tolist() if tolist else value
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=str)
-    text = json.dumps(value, default=str, separators=(",", ":")) if isinstance(value, (list, tuple)) else str(value)
-    if not isinstance(value, str):
-        text = re.sub(" at 0x[0-9a-f]+", "", text)  # of an object, which is elsewhere in each process
+    text = json.dumps(value, default=_object, separators=(",", ":")) if isinstance(value, (list, tuple)) else _object(value)
     text = "".join("," if c == ";" else c if c.isprintable() else " " for c in text) or "empty"
     raw = text.encode("utf-8", "replace")
     if len(raw) > _TEXT_MAX:  # the end tells long texts apart that begin alike
@@ -1250,6 +1275,7 @@ class Store:
     def suggest(self, ranges: Mapping[str, "str | Sequence[Param]"], *, method: str = "auto", seed: int = 0) -> "dict[str, Any]":
         """The setting to try next, learnt from the trials of the store, as `lineage suggest` chooses it: a range is a text such as
         ``"1e-5:1e-2:log"``, or the values to choose from. :meth:`tell` records how it went. NotFound if all settings were tried."""
+        ranges = {name: given if isinstance(given, str) else list(given) for name, given in ranges.items()}
         call = ["suggest", "--propose", method, "--seed", str(seed)]
         for name, given in ranges.items():
             values = given if isinstance(given, str) else ",".join(map(_choice, given))
@@ -1258,7 +1284,10 @@ class Store:
         if not answer["suggestions"]:
             raise _not_found("every setting of the ranges was tried")
         integers = {name for name, given in ranges.items() if isinstance(given, str) and "integer" in given}
-        choices = {name: {_setting(value): value for value in given} for name, given in ranges.items() if not isinstance(given, str)}
+        choices = {
+            name: {_setting(one): one for one in given if _flat({name: one}) == {name: _setting(one)}}  # not what is several parameters
+            for name, given in ranges.items() if not isinstance(given, str)
+        }  # fmt: skip
         return {
             name: int(value) if name in integers else choices.get(name, {}).get(value, value)
             for name, value in answer["suggestions"][0].items()
