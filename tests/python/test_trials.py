@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import dataclasses
 import decimal
+import functools
 import json
 import multiprocessing
 import os
@@ -557,6 +558,9 @@ def test_a_pruned_trial_of_optuna_is_as_its_import_says(store):
         raise pruned
     row = store["001"]
     assert (row["status"], row["score"], row["notes"]) == ("discard", None, "lr=1; metrics loss=0.5; pruned at step 3")
+    with pytest.raises(pruned), store.trial(params={"lr": 1}):
+        raise type("OwnPruned", (pruned,), {})
+    assert store["002"]["status"] == "discard"
 
 
 def append_in_worker(store, number):
@@ -640,7 +644,11 @@ def test_a_recorded_function_returns_its_score_by_name_and_after_it_ran(tmp_path
         def rows(lr=0.1):
             yield lr
 
-        for function in (train, rows):
+        store.record(lambda lr=0.5: {"val_loss": lr, "score": 0.125}, params=argparse.Namespace(layers=2))()
+        assert (store["001"]["score"], store["001"]["metrics"]) == (0.125, {"val_loss": 0.5})
+        assert [row["exp_id"] for row in store.tried(argparse.Namespace(layers=2), lr=0.5)] == ["001"]
+
+        for function in (train, rows, functools.partial(train, 0.5)):
             with pytest.raises(TypeError, match="returns before it has run; use `with store.trial"):
                 store.record(function)
 

@@ -5,9 +5,15 @@ A line with `type: ignore` is a mistake that a type checker must report: both re
 
 # pyright: strict, reportUnnecessaryTypeIgnoreComment=true
 
+from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 from lineage import NotFound, Store, StoreError, Trial
+
+
+@dataclass
+class Config:
+    layers: int = 4
 
 
 def correct(store: Store) -> "list[str]":
@@ -16,6 +22,7 @@ def correct(store: Store) -> "list[str]":
         t.log(1, loss=0.5)
         t.score(2.0, em_std=0.1)
     row: "Optional[dict[str, Any]]" = trial.row
+    store.check(params=Config())
     try:
         store.append(status="baseline", score=1.0, metrics={"loss": 0.5}, notes="n", sync=False)
     except StoreError as error:

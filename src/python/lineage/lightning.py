@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping
 
-from .store import Store, Trial
+from .store import Store, Trial, _mapping
 
 if TYPE_CHECKING:
     from lightning.pytorch import Callback as _Callback
@@ -40,7 +40,7 @@ class LineageCallback(_Callback):
 
     def on_fit_start(self, trainer: Any, module: Any) -> None:
         params = {**dict(getattr(module, "hparams", None) or {}), **dict(getattr(trainer.datamodule, "hparams", None) or {})}
-        plan: "dict[str, Any]" = {**self._plan, "params": {**params, **self._plan.get("params", {})}}
+        plan: "dict[str, Any]" = {**self._plan, "params": {**params, **_mapping(self._plan.get("params") or {})}}
         self._trial = self._store.trial(**plan).__enter__() if trainer.is_global_zero else None
 
     def _log(self, trainer: Any) -> None:

@@ -47,7 +47,7 @@ import time
 import types
 import warnings
 import weakref
-from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, ClassVar, Iterator, Mapping, Optional, Protocol, Sequence, Union
 
 from . import _library, _rows, _running
 from ._rows import LAST_TEXTS as _LAST_TEXTS, NUMBERS as _NUMBERS, SCALES as _SCALES, TEXTS as _TEXTS
@@ -75,6 +75,13 @@ CAUSES = tuple(_names_of("lineage_cause_name"))
 SOURCES = ("declared", "measured", "stated")
 
 Param = Union[float, int, bool, str, None, Sequence[Any], Mapping[str, Any]]
+
+
+class _Dataclass(Protocol):
+    __dataclass_fields__: "ClassVar[dict[str, Any]]"
+
+
+Params = Union[Mapping[str, Param], argparse.Namespace, types.SimpleNamespace, _Dataclass]
 _STATUS = {
     -1: "invalid", -2: "no memory", -3: "system", -4: "corrupt", -5: "exists", -6: "not found", -7: "locked",
     -8: "database", -9: "limit", -10: "cancelled", -11: "away", -12: "refused",
@@ -407,6 +414,7 @@ def _number(name: str, value: Optional[float]) -> _Number:
 
 # Reading each number by ctypes takes as long as all that is left of _dict.
 _TRIAL = struct.Struct("@8Pi4x" + "?d" * len(_NUMBERS) + "3P" + "?d" * len(_SCALES) + "PQ" * 4 + "?d2QP")
+assert _TRIAL.size == ctypes.sizeof(_Trial)
 _CELLS = {name: 9 + 2 * i for i, name in enumerate(_NUMBERS)}
 _CELLS.update((name, 12 + 2 * len(_NUMBERS) + 2 * i) for i, name in enumerate(_SCALES))
 _CELLS["score"] = 12 + 2 * len(_NUMBERS) + 2 * len(_SCALES) + 8
@@ -835,7 +843,7 @@ class Store:
         status: Optional[str] = None, score: Optional[float] = None, core_metric: Optional[float] = None,
         val_bpb: Optional[float] = None, delta_vs_best: Optional[float] = None, train_s: Optional[float] = None,
         total_s: Optional[float] = None, job_name: Optional[str] = None, snapshot_path: Optional[str] = None,
-        notes: Optional[str] = None, params: Optional[Mapping[str, Param]] = None,
+        notes: Optional[str] = None, params: Optional[Params] = None,
         metrics: Optional[Mapping[str, float]] = None, ig_clip_scale_mean: Optional[float] = None,
         ig_clip_scale_std: Optional[float] = None, turns: Optional[Sequence[Mapping[str, Any]]] = None,
         auto: bool = False, sync: bool = True, snapshot: "str | os.PathLike[str] | None" = None,
@@ -892,7 +900,7 @@ class Store:
         status: Optional[str] = None, score: Optional[float] = None, core_metric: Optional[float] = None,
         val_bpb: Optional[float] = None, delta_vs_best: Optional[float] = None, train_s: Optional[float] = None,
         total_s: Optional[float] = None, job_name: Optional[str] = None, snapshot_path: Optional[str] = None,
-        notes: Optional[str] = None, params: Optional[Mapping[str, Param]] = None,
+        notes: Optional[str] = None, params: Optional[Params] = None,
         metrics: Optional[Mapping[str, float]] = None, ig_clip_scale_mean: Optional[float] = None,
         ig_clip_scale_std: Optional[float] = None, turns: Optional[Sequence[Mapping[str, Any]]] = None,
     ) -> None:  # fmt: skip
@@ -914,7 +922,7 @@ class Store:
         parent: Optional[str] = None, parent_exp: Optional[str] = None, baseline_exp: Optional[str] = None,
         domain: Optional[str] = None, hypothesis: Optional[str] = None, expected_delta: Optional[str] = None,
         status: Optional[str] = None, job_name: Optional[str] = None, snapshot_path: Optional[str] = None,
-        notes: Optional[str] = None, params: Optional[Mapping[str, Param]] = None,
+        notes: Optional[str] = None, params: Optional[Params] = None,
         metrics: Optional[Mapping[str, float]] = None,
     ) -> "Trial":  # fmt: skip
         """A trial that appends itself at the end of a ``with`` block; see :class:`Trial`."""
@@ -1253,11 +1261,11 @@ class Store:
 
         return _evidence.front(self._handles.get())
 
-    def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
+    def tried(self, params: Optional[Params] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
         """Trials whose parameters have these values, within ``tolerance``: a share of the value (0.05 means 5 %), or an
         absolute difference if the value is 0. An empty list means that nobody has tried them; a name that no trial has is
         a warning, because it may be misspelt."""
-        wanted = _flat({**(params or {}), **named})
+        wanted = _flat({**_mapping(params or {}), **named})
         alive: "list[Any]" = []
         cursor, error = _handle(), _Error()
         status = _lib.lineage_tried(
@@ -1293,7 +1301,7 @@ class Store:
             for name, value in answer["suggestions"][0].items()
         }
 
-    def tell(self, params: Mapping[str, Param], score: Optional[float], **columns: Any) -> "dict[str, Any]":
+    def tell(self, params: Params, score: Optional[float], **columns: Any) -> "dict[str, Any]":
         """Append a trial with this setting and score; None or a score that is not finite is a crash."""
         measured = score is not None and math.isfinite(score)
         row: "dict[str, Any]" = {"params": params, "status": "auto" if measured else "crash", **columns}
@@ -1310,20 +1318,21 @@ class Store:
             return functools.partial(self.record, **plan)
         run, signature = function, inspect.signature(function)
         if inspect.iscoroutinefunction(run) or inspect.isgeneratorfunction(run) or inspect.isasyncgenfunction(run):
-            raise TypeError(f"{run.__qualname__} returns before it has run; use `with store.trial(..)` in it instead of @store.record")
+            raise TypeError(f"{getattr(run, '__qualname__', run)} returns before it has run; use `with store.trial(..)` in it instead of @store.record")
 
         @functools.wraps(run)
         def recorded(*args: Any, **kwargs: Any) -> Any:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            begin: "dict[str, Any]" = {**plan, "params": {**bound.arguments, **plan.get("params", {})}}
+            begin: "dict[str, Any]" = {**plan, "params": {**bound.arguments, **_mapping(plan.get("params") or {})}}
             with self.trial(**begin) as trial:
                 result = run(*args, **kwargs)
                 numbers_by_name = dict(result) if isinstance(result, Mapping) else {"score": result}
-                named = self.score_name or "score"
-                name = named if named in numbers_by_name else "score"
-                if numbers_by_name.get(name) is not None:
-                    trial.score(numbers_by_name.pop(name), **numbers_by_name)
+                score = numbers_by_name.pop("score", None)
+                if score is None:
+                    score = numbers_by_name.pop(self.score_name or "score", None)
+                if score is not None:
+                    trial.score(score, **numbers_by_name)
             return result
 
         return recorded
@@ -1767,10 +1776,10 @@ class Trial:
 
     def _reason(self, error: Optional[BaseException]) -> "Optional[tuple[str, str]]":
         """Label and note of a trial without a valid score; None if it has one."""
-        name = type(error).__name__
-        if isinstance(error, (KeyboardInterrupt, GeneratorExit)) or name == "CancelledError":  # of asyncio
+        name, kinds = type(error).__name__, {kind.__name__ for kind in type(error).__mro__}
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit)) or "CancelledError" in kinds:  # of asyncio
             return "harness_abort", "cause interrupt; interrupted"
-        if name == "TrialPruned":  # of Optuna, whose import says the same
+        if "TrialPruned" in kinds:  # of Optuna, whose import says the same
             return "discard", f"pruned at step {self._steps[-1]['step']}" if self._steps else "pruned"
         if error is not None and not (isinstance(error, SystemExit) and not error.code):
             said = _said(error)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import torch
 
-from .store import Store, Trial
+from .store import Store, Trial, _mapping
 from .torch import PolicyLoss, nothing, reads
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class LineageCallback(_Callback):
         if not getattr(state, "is_world_process_zero", True) or self.trial is not None:
             return
         plan = dict(self.plan)
-        plan["params"] = {**params_of(args), **(plan.get("params") or {})}
+        plan["params"] = {**params_of(args), **_mapping(plan.get("params") or {})}
         commit = commit_of(os.getcwd())
         if commit:
             plan["notes"] = "; ".join(part for part in (plan.get("notes"), f"commit {commit}") if part)
