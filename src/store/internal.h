@@ -19,7 +19,7 @@ struct config_more;
 
 struct lineage_store {
     char *dir;
-    int dir_fd, copy_fd; /* copy_fd: of append/acknowledged.c, or -1 */
+    int dir_fd;
     pid_t owner; /* the process that opened it */
     struct lineage_config config; /* direction resolved, metric as configured or overridden */
     struct config_more *more;     /* the other settings, see format/config.h */

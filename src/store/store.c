@@ -521,7 +521,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     *out = NULL;
     if (!store)
         return store_no_memory(err);
-    store->dir_fd = store->copy_fd = -1;
+    store->dir_fd = -1;
     store->owner = getpid();
     store->more = calloc(1, sizeof *store->more);
     enum lineage_status status = store->more ? find_dir(store, dir, err) : store_no_memory(err);
@@ -572,7 +572,6 @@ void lineage_store_close(struct lineage_store *store)
     settings_close(store);
     log_close(store->log);
     fs_close(store->dir_fd);
-    fs_close(store->copy_fd);
     if (store->more)
         config_more_release(store->more);
     free(store->more);

@@ -57,9 +57,11 @@ static bool find_place(struct buf *place, const char *dir)
 static int open_place(const char *dir, bool make)
 {
     SCOPED_BUF place = {0};
-    int fd = -1;
-    if (find_place(&place, dir) && (!make || state_dir_make_parents(place.data, NULL) == LINEAGE_OK))
-        fd = fs_open(AT_FDCWD, place.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+    const bool found = find_place(&place, dir);
+    int fd = found ? fs_open(AT_FDCWD, place.data, how, 0) : -1;
+    if (fd < 0 && found && make && state_dir_make_parents(place.data, NULL) == LINEAGE_OK)
+        fd = fs_open(AT_FDCWD, place.data, how, 0);
     return fd;
 }
 
@@ -351,28 +353,16 @@ static void write_anew(struct lineage_store *store, int place, uint64_t end, boo
     }
 }
 
-/* The copy's log. Its directory stays open, because finding it takes a third of the system calls of an append; in one that was removed
- * meanwhile no file can be made. */
-static int open_copy(struct lineage_store *store)
-{
-    const int how = O_RDWR | O_CREAT | O_NOFOLLOW;
-    int fd = store->copy_fd >= 0 ? fs_open(store->copy_fd, PLACE_RESULTS, how, 0600) : -1;
-    if (fd >= 0)
-        return fd;
-    fs_close(store->copy_fd);
-    store->copy_fd = open_place(store->dir, true);
-    return store->copy_fd >= 0 ? fs_open(store->copy_fd, PLACE_RESULTS, how, 0600) : -1;
-}
-
 void acknowledged_note(void *context, const struct log_ack *ack)
 {
     struct lineage_store *store = context;
-    SCOPED_FD fd = open_copy(store);
+    SCOPED_FD place = open_place(store->dir, true);
+    SCOPED_FD fd = place >= 0 ? fs_open(place, PLACE_RESULTS, O_RDWR | O_CREAT | O_NOFOLLOW, 0600) : -1;
     uint64_t size = size_of(fd);
     if (fd >= 0)
-        copy_settings(store, store->copy_fd, size == 0);
+        copy_settings(store, place, size == 0);
     if (fd >= 0 && !is_in_step(fd, size, store->log, ack->end))
-        write_anew(store, store->copy_fd, ack->end, true);
+        write_anew(store, place, ack->end, true);
     else if (fd >= 0)
         copy_rest(fd, size, store->log, ack->end);
 }
