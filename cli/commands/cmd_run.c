@@ -212,8 +212,8 @@ static int run_trial(struct cli_session *session, struct run_options *o)
     if (o->check_tried && !o->again) {
         const struct trial_identity *t = &o->trial.identity;
         const struct command_trial *all = &o->trial;
-        /* A trial that states no parameter changes the code: what it inherits says nothing of it, its words do. */
-        const bool inherits = all->n_params && all->in_force;
+        /* Words without a parameter change the code: what such a trial inherits says nothing of it. */
+        const bool inherits = all->in_force && (all->n_params || !t->hypothesis || !*t->hypothesis);
         int repeated = cli_check_tried(session->store, t->hypothesis, inherits ? all->in_force : all->params,
                                        inherits ? all->n_in_force : all->n_params);
         if (repeated != CLI_GO_ON)

@@ -158,19 +158,27 @@ void cli_tried_row(json_t *reasons, const struct lineage_trial *row, const char 
     free(notes);
 }
 
-/* Whether the trial, which has the n parameters, has further ones that the best trial does not have: it tried another setting. */
-static bool tried_more(const struct lineage_trial *trial, const struct lineage_param *params, size_t n,
-                       const struct lineage_trial *best, const char *const *seeds)
+static bool same_value(const struct lineage_param *a, const struct lineage_param *b)
 {
-    for (size_t i = 0; i < trial->n_params; i++) {
+    if (a->text || b->text)
+        return a->text && b->text && strcmp(a->text, b->text) == 0;
+    return a->value == b->value || fabs(a->value - b->value) <= lineage_slack(LINEAGE_TOLERANCE, b->value);
+}
+
+/* Whether the trial, which has the n parameters, has further ones that the best trial does not have: it tried another setting. What the
+ * best trial does not name is as in the baseline, whose own setting is never another one. */
+static bool tried_more(const struct lineage_trial *trial, const struct lineage_param *params, size_t n,
+                       const struct lineage_trial *best, const struct lineage_trial *baseline, const char *const *seeds)
+{
+    for (size_t i = 0; i < trial->n_params && trial->status != LINEAGE_BASELINE; i++) {
         const struct lineage_param *p = &trial->params[i], *other = NULL;
         for (size_t k = 0; k < n && !other; k++)
             other = strcmp(p->name, lineage_param_canonical(params[k].name)) == 0 ? &params[k] : NULL;
         if (other || !lineage_param_is_inherited(p->name, seeds))
             continue;
         other = lineage_trial_find_param(best, p->name);
-        if (!other ||
-            (p->text && other->text ? strcmp(p->text, other->text) != 0 : p->text || other->text || p->value != other->value))
+        other = other ? other : lineage_trial_find_param(baseline, p->name);
+        if (!other || !same_value(p, other))
             return true;
     }
     return false;
@@ -178,16 +186,23 @@ static bool tried_more(const struct lineage_trial *trial, const struct lineage_p
 
 static int check_params(json_t *reasons, struct lineage_store *store, const struct lineage_param *params, size_t n)
 {
-    struct lineage_cursor *cursor;
-    struct lineage_trial trial, best = {0};
+    const struct lineage_query newest = {.labels = 1u << LINEAGE_BASELINE, .sort = "-seq", .limit = 1};
+    struct lineage_cursor *cursor = NULL, *baselines = NULL;
+    struct lineage_trial trial, best = {0}, baseline = {0};
     struct lineage_error err;
-    if (lineage_best_kept(store, &best, &err) != LINEAGE_OK)
-        best = (struct lineage_trial){0};
-    enum lineage_status status = lineage_tried(&cursor, store, params, n, LINEAGE_TOLERANCE, &err);
+    enum lineage_status status = lineage_best_kept(store, &best, &err);
+    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+        status = lineage_query_open(&baselines, store, &newest, &err);
+    if (status == LINEAGE_OK && (status = lineage_cursor_next(baselines, &baseline, &err)) == LINEAGE_ENOTFOUND)
+        status = LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = lineage_tried(&cursor, store, params, n, LINEAGE_TOLERANCE, &err);
     while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK)
-        if (json_array_size(reasons) < CLI_TRIED_SHOWN && !tried_more(&trial, params, n, &best, lineage_store_seeds(store)))
+        if (json_array_size(reasons) < CLI_TRIED_SHOWN &&
+            !tried_more(&trial, params, n, &best, &baseline, lineage_store_seeds(store)))
             cli_tried_row(reasons, &trial, "with the same parameters");
     lineage_cursor_close(cursor);
+    lineage_cursor_close(baselines);
     lineage_trial_release(&best);
     return status == LINEAGE_ENOTFOUND || status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }

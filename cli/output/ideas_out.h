@@ -95,7 +95,7 @@ json_t *cli_nearest_values(struct lineage_store *store, const char *name, const 
  * planners (plan/planning.h).
  *
  * A trial with parameters repeats the trials whose parameters are all equal; one that only the earlier trial names is compared
- * with that of the best trial. By its words, a trial repeats the trials
+ * with that of the best trial, or of the baseline, which is always found. By its words, a trial repeats the trials
  * whose hypotheses already state all of its changes (lineage/ideas.h); if both trials have parameters, the parameters
  * decide alone. A hypothesis that claims a novelty which the log contradicts is an objection too. A trial that ended in
  * harness_abort says nothing about its setting and is never repeated. */

@@ -54,6 +54,20 @@ refused 'tried already: 012 discard' run --check-tried --parent best -q --hypoth
 must_run run --check-tried -q -p momentum=0.9 -- sh -c 'echo METRIC score=5'
 refused 'tried already: 013 discard 5.0 with the same parameters' run --check-tried -q -p momentum=0.9 -- sh -c 'echo METRIC score=5'
 must_equal 14 "$(rows)"
+# Where it states no words either, what it inherits is all that it has.
+refused 'with the same parameters' run --check-tried --parent "$best" -q -- sh -c 'echo METRIC score=5'
+
+# What the best trial does not name is as in the baseline, whose own setting is found. Equal is what `lineage tried` calls equal.
+mkdir based && cd based || exit 1
+must_run init . --direction lower
+must_run run --baseline -q -p lr=0.1 -p width=0.3 -- sh -c 'echo METRIC score=5'
+must_run run -q -p lr=0.2 -- sh -c 'echo METRIC score=1'
+refused 'tried already: 000 baseline' run --check-tried -q -p lr=0.1 -- sh -c 'echo METRIC score=5'
+must_run append --status discard --core-metric 3 --param lr=0.4 --param width=0.30000000000000004
+refused 'tried already: 002 discard' run --check-tried -q -p lr=0.4 -- sh -c 'echo METRIC score=5'
+must_run append --status discard --core-metric 3 --param lr=0.5 --param width=0.4
+must_run run --check-tried -q -p lr=0.5 -- sh -c 'echo METRIC score=5'
+cd .. || exit 1
 
 printf '{"status":"crash"}\n{"status":"crash"}\n' >two.json
 run append --json two.json --check-tried
