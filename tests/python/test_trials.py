@@ -616,7 +616,7 @@ def test_objects_as_parameters_are_the_same_setting_in_each_process(store):
     for name, value in (("eps", given.eps), ("dtype", np.float32), ("run", append_in_worker), ("model.layers", np.int64(4))):
         assert [row["exp_id"] for row in store.tried({name: value})] == ["001"], name
         assert [row["exp_id"] for row in store.query(where={name: value})] == ["001"], name
-    with pytest.raises(StoreError, match="parameter 'eps' holds numbers; '0.1' is a text; give one number or a range"):
+    with pytest.raises(StoreError, match="parameter 'eps' holds numbers; '0.1' is a text; give one number or, in a query, a range"):
         store.query(eps=[0.1, 0.2])
     with pytest.raises(ValueError, match="^eps: an empty list names no value"):
         store.query(eps=[])

@@ -193,7 +193,8 @@ static enum lineage_status check_kind(struct mirror *mirror, const struct named 
         return LINEAGE_OK;
     if (numbers && condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds numbers; '%.60s' is %s", name, condition->texts[0],
-                          lineage_param_is_text(condition->texts[0]) ? "not a number" : "a text; give one number or a range");
+                          lineage_param_is_text(condition->texts[0]) ? "not a number"
+                                                                     : "a text; give one number or, in a query, a range");
     if (texts && !condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds text; a range needs numbers", name);
     return LINEAGE_OK;
