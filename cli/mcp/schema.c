@@ -8,6 +8,8 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
+#include "output/ideas_out.h"
+
 static json_t *choices_json(const char *const *choices)
 {
     json_t *list = json_array();
@@ -204,10 +206,74 @@ static json_t *number_of(const json_t *value)
     return floor(number) == number && fabs(number) < 1e15 ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* Adds the parameters as a row has them: optimizer.lr for a member of an object, texts for lists, true, false and null, and the number
- * for a text that is one, as on the command line: lr "0.2" beside lr 0.2 would look the same and be another setting. In ranges,
- * numbers may be texts, and an object is nothing. */
-static bool add_spelled(json_t *params, const char *inside, const json_t *object, bool ranges)
+/* Whether a text is the one way to write its number, apart from an exponent: 1.10, 007 and 12e5 may be a version, an id and a hash. */
+static bool is_canonical(const char *text)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    double value;
+    const char *e = strstr(text, "e-");
+    const size_t length = e ? (size_t)(e - text) : strlen(text);
+    if (!lineage_number_parse(&value, text, strlen(text)) || !isfinite(value) || (value == 0 && strcmp(text, "0") != 0))
+        return false;
+    if (strcmp(text, lineage_setting_format(number, value)) == 0)
+        return true;
+    return e && e[2] != '0' && lineage_number_parse(&value, text, length) &&
+           strlen(lineage_setting_format(number, value)) == length && memcmp(number, text, length) == 0;
+}
+
+static bool take_truth(void *context, size_t n, const char *const *names, const char *const *texts, const bool *numbers)
+{
+    (void)n, (void)names, (void)numbers;
+    if (texts)
+        *(bool *)context = texts[0] && strcmp(texts[0], "1") == 0;
+    return true;
+}
+
+/* Numbers come before texts. */
+static bool holds_only_texts(struct lineage_store *store, const char *name)
+{
+    char sql[160 + 2 * LINEAGE_NAME_MAX];
+    struct lineage_error err;
+    bool only = false;
+    char *key = cli_sql_quote(lineage_param_canonical(name));
+    if (!key)
+        return false;
+    snprintf(sql, sizeof sql, "SELECT min(value) >= '' FROM param_values WHERE key = %s", key);
+    free(key);
+    return lineage_sql_typed(store, sql, take_truth, &only, &err) == LINEAGE_OK && only;
+}
+
+/* The number of a parameter's text: lr "0.2" beside lr 0.2 would look the same and be another setting. A metric has no texts. */
+static json_t *param_number(struct mcp_call *call, const struct mcp_argument *argument, const char *name, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    const bool metric = strcmp(argument->name, "metrics") == 0;
+    if (argument->type != MCP_PARAMS || !text || lineage_param_is_text(text) || (!metric && !is_canonical(text)) ||
+        (!metric && holds_only_texts(call->server->store, name)))
+        return NULL;
+    return number_of(value);
+}
+
+/* Whether an object is a range in another form, as {"low": 0.1, "high": 1}, and no parameter has these names. */
+static bool is_range_form(const json_t *object)
+{
+    static const char *const forms[] = {"low", "high", "min", "max", "log", "step", "values", NULL};
+    const char *name;
+    json_t *value;
+    bool is = json_object_size(object) > 0;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+        const char *text = json_string_value(value);
+        size_t i = 0;
+        while (forms[i] && strcmp(forms[i], name) != 0)
+            i++;
+        is = is && forms[i] && !json_is_object(value) && !(text && strpbrk(text, ":,"));
+    }
+    return is;
+}
+
+/* Adds the parameters as a row has them: optimizer.lr for a member of an object, texts for lists, true, false and null. */
+static bool add_spelled(struct mcp_call *call, const struct mcp_argument *argument, json_t *params, const char *inside,
+                        const json_t *object)
 {
     char path[LINEAGE_NAME_MAX];
     const char *name;
@@ -216,9 +282,8 @@ static bool add_spelled(json_t *params, const char *inside, const json_t *object
     json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         good = good && snprintf(path, sizeof path, "%s%s%s", inside, *inside ? "." : "", name) < (int)sizeof path;
         if (good && json_is_object(value))
-            good = !ranges && add_spelled(params, path, value, false);
-        else if (good && !ranges && json_is_string(value) && !lineage_param_is_text(json_string_value(value)) &&
-                 (number = number_of(value)))
+            good = !(argument->type == MCP_RANGES && is_range_form(value)) && add_spelled(call, argument, params, path, value);
+        else if (good && (number = param_number(call, argument, path, value)))
             good = json_object_set_new(params, path, number) == 0;
         else if (good && ((json_is_number(value) && !cli_json_is_wide(value)) || json_is_string(value)))
             good = json_object_set(params, path, value) == 0;
@@ -228,10 +293,10 @@ static bool add_spelled(json_t *params, const char *inside, const json_t *object
     return good;
 }
 
-static json_t *spelled_params(const json_t *value, bool ranges)
+static json_t *spelled_params(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     json_t *params = json_object();
-    if (add_spelled(params, "", value, ranges))
+    if (add_spelled(call, argument, params, "", value))
         return params;
     json_decref(params);
     return NULL; /* a name that is too long is refused as given */
@@ -239,15 +304,16 @@ static json_t *spelled_params(const json_t *value, bool ranges)
 
 static json_t *text_of_id(const json_t *value)
 {
-    return json_sprintf("%03" JSON_INTEGER_FORMAT, json_integer_value(value)); /* ids have three digits at least */
+    const json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+    return id < 0 ? NULL : json_sprintf("%03" JSON_INTEGER_FORMAT, id); /* ids have three digits at least */
 }
 
 static json_t *texts_of(const json_t *value)
 {
-    json_t *texts = json_array(), *item;
+    json_t *texts = json_array(), *item, *id;
     size_t i;
     json_array_foreach(value, i, item)
-        json_array_append_new(texts, json_is_integer(item) ? text_of_id(item) : json_incref(item));
+        json_array_append_new(texts, (id = text_of_id(item)) ? id : json_incref(item));
     return texts;
 }
 
@@ -264,18 +330,18 @@ static json_t *names_of(const char *text)
 
 /* Models write 20 as "20", the id 14 as a number, and one text where a list is wanted. What is meant is clear, so the argument is
  * replaced by what the tool reads. Everything else stays, and is refused. */
-static json_t *as_meant(const struct mcp_argument *argument, const json_t *value)
+static json_t *as_meant(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     const char *text = json_string_value(value);
     if (argument->type == MCP_COUNT || argument->type == MCP_NUMBER)
         return number_of(value);
     if ((argument->type == MCP_PARAMS || argument->type == MCP_RANGES) && json_is_object(value))
-        return spelled_params(value, argument->type == MCP_RANGES);
+        return spelled_params(call, argument, value);
     if (argument->type == MCP_TEXTS && text)
         return strcmp(argument->name, "fields") == 0 ? names_of(text) : json_pack("[O]", value);
     if (argument->type == MCP_TEXTS && json_is_array(value))
         return texts_of(value);
-    return argument->type == MCP_TEXT && json_is_integer(value) ? text_of_id(value) : NULL;
+    return argument->type == MCP_TEXT ? text_of_id(value) : NULL;
 }
 
 /* null counts as absent, because clients with a form send it for every empty field. */
@@ -287,7 +353,7 @@ bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *argum
         const struct mcp_argument *argument = find(arguments, name);
         if (!argument)
             return unknown_argument(call, arguments, name);
-        json_t *meant = as_meant(argument, value);
+        json_t *meant = as_meant(call, argument, value);
         if (meant) {
             json_object_set_new((json_t *)(uintptr_t)given, name, meant); /* an existing name may be set within the loop */
             value = meant;

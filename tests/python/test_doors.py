@@ -297,28 +297,40 @@ def test_a_parent_is_named_without_its_zeros_at_each_door(tmp_path):
 
 
 def test_what_models_write_for_numbers_and_ids(tmp_path):
-    """A text that is a number is that number, as on the command line; a wide integer and a version stay texts."""
+    """A text that is written as its number is that number; one that may be a version, an id or a hash stays the text."""
     path = str(tmp_path / "s")
     Store(path, create=True, direction="lower").close()
     with Store(path) as store:
         store.append(status="auto", score=1.0, params={"lr": 0.2})
         mcp = Mcp(path)
-        params = {"lr": "0.2", "opt": {"eps": "1e-8"}, "sha": "12345678901234567890", "version": "1.10.2", "amp": True}
-        mcp.ask("append", status="auto", core_metric="1.5", specialist="s", hypothesis="x", params=params, metrics={"gap": "2.5"})
+        texts = {"v": "1.10", "sha": "12e5", "id": "007", "blank": " 3", "tiny": "1e-400", "point": "1.0"}
+        store.append(status="auto", score=1.0, params={"release": "1.1"})
+        texts |= {"wide": "12345678901234567890", "version": "1.10.2", "release": "1.2"}
+        params = {"lr": "0.2", "opt": {"eps": "1e-8", "wd": "2.5e-4"}, "n": "-20", "amp": True}
+        mcp.ask("append", status="auto", core_metric="1.5", specialist="s", hypothesis="x", params=params, metrics={"gap": "2.50"})
+        mcp.ask("append", status="auto", core_metric=1.5, specialist="s", hypothesis="y", params=texts)
         tried = mcp.ask("tried", params={"lr": "0.2"})
         leased = [mcp.ask("lease", agent=agent, params={"lr": value}) for agent, value in (("a", "0.35"), ("b", 0.35))]
+        leased += [mcp.ask("lease", agent=agent, params={"v": "1.20"}) for agent in "ab"]
+        same = [mcp.ask("tried", params={name: text}) for name, text in texts.items() if name != "blank"]
         shown = mcp.ask("insight", text="it holds", evidence=[0, "001"])
+        unknown = mcp.ask("insight", text="it holds", evidence=[-1])
+        inside = [mcp.ask("suggest", ranges={"opt": {"lr": "0.1:0.3"}}), mcp.ask("query", where={"opt": {"eps": "1e-9:1e-7"}})]
         refused = [mcp.ask("suggest", ranges={"lr": {"low": 0.01, "high": 1}}), mcp.ask("query", where={"lr": {"min": 0.1}})]
         answers = mcp.answers()
-        row = store["001"]
-        assert row["params"] == {"lr": 0.2, "opt.eps": 1e-8, "sha": "12345678901234567890", "version": "1.10.2", "amp": "true"}
+        row = store["002"]
+        assert row["params"] == {"lr": 0.2, "opt.eps": 1e-8, "opt.wd": 2.5e-4, "n": -20, "amp": "true"}
+        assert store["003"]["params"] == texts
+        assert all("003" in ids_of(answers[one]) for one in same)
+        assert "must be a list of texts" in answers[unknown][0]["text"]
+        assert "opt.lr" in str(answers[inside[0]]) and ids_of(answers[inside[1]]) == ["002"]
         assert row["metrics"] == {"gap": 2.5}
-        assert sorted(ids_of(answers[tried])) == ["000", "001"]
-        assert [answers[one]["leased"] for one in leased] == [True, False]
+        assert sorted(ids_of(answers[tried])) == ["000", "002"]
+        assert [answers[one]["leased"] for one in leased] == [True, False, True, False]
         assert answers[shown]["insight"] == 1
         for one in refused:
             assert 'lr must be a number, a range "LOW:HIGH" or text' in answers[one][0]["text"]
-        assert [row["exp_id"] for row in store.tried(lr=0.2)] == ["000", "001"]
+        assert [row["exp_id"] for row in store.tried(lr=0.2)] == ["000", "002"]
 
 
 def void_by(door, path, exp_id):
