@@ -175,6 +175,18 @@ static void nights(FILE *out, size_t n)
     }
 }
 
+/* One of many trials that were compared with their common parent is void, so that all behind it are judged again. */
+static void judged_again(FILE *out, size_t n)
+{
+    fprintf(out, "%s\n", header);
+    row(out, "000000", "", "h", "keep", "");
+    fputc('\n', out);
+    for (size_t i = 1; i < n; i++)
+        fprintf(out, "%06zu\tT\ts\t000000\t000000\t\th\t\tdiscard\t1.6\t\t0.1\t\t\t\t\t\n", i);
+    row(out, "v", "000001", "h", "harness_abort", "lineage-void");
+    fputc('\n', out);
+}
+
 /* Rows that all run the first trial again. */
 static void again(FILE *out, size_t n)
 {
@@ -248,6 +260,7 @@ static void reading_does_not_cost_the_square(void **state)
                 {"deep chain", deep_chain},
                 {"cycle", cycle},
                 {"voids", voids},
+                {"judged again", judged_again},
                 {"nights", nights},
                 {"again", again}};
     (void)state;

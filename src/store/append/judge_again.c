@@ -25,6 +25,8 @@ struct walk {
     bool moved;         /* the best trial was void once, or has got another label */
     bool relabelled;    /* with a second score: a label has changed, so that later trials have others on the front */
     bool void_baseline; /* the first kept trial takes the place of a baseline */
+    char asked[LINEAGE_NAME_MAX]; /* the last question of is_lost, and its answer */
+    bool was_lost;
 };
 
 /* Whether an append or a night has decided the label: the notes of a discard say so, and rows of commands never have one of their
@@ -39,13 +41,14 @@ static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
                                           : strncmp(row->job_name, "trial-", 6) == 0;
 }
 
-/* Whether the trial with this id, which was kept, is not kept any more. */
+/* Whether the trial with this id, which was kept, is not kept any more. It is a row before the one that is judged, so its label does
+ * not change any more, and the next rows usually ask for the same one. */
 static enum lineage_status is_lost(struct walk *w, const char *id, bool *lost, struct lineage_error *err)
 {
     SCOPED_TRIAL kept = {0};
     int64_t seq;
-    *lost = false;
-    if (!id[0])
+    *lost = id[0] && strcmp(w->asked, id) == 0 && w->was_lost;
+    if (!id[0] || strcmp(w->asked, id) == 0)
         return LINEAGE_OK;
     enum lineage_status status = mirror_is_moved(w->store->mirror, id_bare(id), lost, err);
     if (status == LINEAGE_OK && *lost)
@@ -53,6 +56,8 @@ static enum lineage_status is_lost(struct walk *w, const char *id, bool *lost, s
     if (status == LINEAGE_OK && *lost)
         status = mirror_load(w->store->mirror, seq, &kept, err);
     *lost = *lost && status == LINEAGE_OK && !lineage_label_is_kept(kept.status);
+    snprintf(w->asked, sizeof w->asked, "%s", id);
+    w->was_lost = *lost;
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
