@@ -100,7 +100,8 @@ struct printed_page {
     size_t n_columns;                 /* 0: no table */
     size_t first_from;   /* the character at which the first of the names begins */
     bool has_corner;     /* an empty cell is in front of the first name */
-    bool repeats;                     /* the first column counts folds or seeds, so that a mean closes its rows */
+    bool repeats;                     /* the first column is that of folds or seeds, so that a mean closes its numbers */
+    bool closed;                      /* a mean did, and the rows behind it do not count */
     bool numbers_rows;                /* the first name is an empty text, as R's write.csv numbers its rows */
     bool joined;                      /* the names are in two lines */
     struct {

@@ -310,6 +310,17 @@ static bool is_corner(enum separator by, const char *line, size_t first)
     return (by == BY_TAB && separators) || (by == BY_BORDER && separators > 1);
 }
 
+static bool is_word_of(const char *const *words, const char *label, size_t length)
+{
+    bool is = false;
+    for (; *words; words++)
+        is = is || (strlen(*words) == length && strncasecmp(label, *words, length) == 0);
+    return is;
+}
+
+/* What rows count that repeat one measurement. */
+static const char *const repeated[] = {"fold", "split", "seed", "run", NULL};
+
 /* Begins a table if the line names columns and has no numbers. */
 static bool name_columns(struct printed_page *page, const struct metric_query *query, const char *line, size_t length)
 {
@@ -325,7 +336,8 @@ static bool name_columns(struct printed_page *page, const struct metric_query *q
         page->first_from = cells.cell[0].from;
         page->has_corner = is_corner((enum separator)by, line, cells.cell[0].at);
         page->numbers_rows = cells.cell[0].length == 0 && *line == '"';
-        page->joined = false;
+        page->joined = page->closed = false;
+        page->repeats = is_word_of(repeated, line + cells.cell[0].at, cells.cell[0].length);
         page->label[0] = '\0';
         return true;
     }
@@ -453,20 +465,11 @@ static bool split_row(const struct printed_page *page, struct cells *cells, cons
            (!*by_position || page->separator == BY_WIDE_BLANK || has_row_names);
 }
 
-static bool is_word_of(const char *const *words, const char *label, size_t length)
-{
-    bool is = false;
-    for (; *words; words++)
-        is = is || (strlen(*words) == length && strncasecmp(label, *words, length) == 0);
-    return is;
-}
-
 /* The labels of rows that sum up the others, of which nobody asks then. */
 static const char *const totals[] = {"all", "overall", "total", "mean", "average", NULL};
 static const char numbered[] = "0"; /* stands for the label of rows that begin with a number */
 
-/* The first words of rows that repeat one measurement, and of the row that closes them and counts. pandas' describe begins with `count`. */
-static const char *const repeated[] = {"count", "fold", "split", "seed", "run", NULL};
+/* The row that closes those of folds and that of pandas' describe with their number. */
 static const char *const closing[] = {"mean", "average", "avg", NULL};
 
 static bool is_index(const char *cell, size_t length)
@@ -498,11 +501,23 @@ static bool counts_on(const char *before, const char *label, size_t length)
            lineage_number_parse(&to, label + digits, length - digits) && to > from;
 }
 
+/* Whether the label is that of one of several repetitions: `Fold 2`, or a number below `fold`. */
+static bool is_repetition(const struct printed_page *page, const char *label, size_t length)
+{
+    const size_t word = letters_of(label, length), digits = word + (word < length && memchr("-_=# ", label[word], 5));
+    return (word ? is_word_of(repeated, label, word) : page->repeats) && is_index(label + digits, length - digits);
+}
+
 /* Whether the row belongs to another thing than the row that was read: its label, a word, is another one, and does not count on. */
 static bool is_other_row(struct printed_page *page, const char *label, size_t length, bool *later)
 {
     struct metric_found found = {.unit = ""};
     bool letters = false;
+    if (page->closed && !is_repetition(page, label, length))
+        return true;
+    if (page->closed)
+        page->label[0] = '\0';
+    page->closed = false;
     for (size_t i = 0; i < length; i++)
         letters = letters || (label[i] | 32) >= 'a';
     if (!letters || metric_scan_value(&found, label, 0, length)) {
@@ -510,10 +525,10 @@ static bool is_other_row(struct printed_page *page, const char *label, size_t le
             strcpy(page->label, numbered);
         return false;
     }
-    const bool repeats = page->repeats || is_word_of(repeated, page->label, letters_of(page->label, strlen(page->label)));
-    if (page->label[0] && repeats && is_word_of(closing, label, length)) {
-        strcpy(page->label, totals[0]); /* nobody asks for the deviation, which follows */
-        *later = true;
+    if (is_word_of(closing, label, length) &&
+        (strcasecmp(page->label, "count") == 0 || is_repetition(page, page->label, strlen(page->label)))) {
+        strcpy(page->label, totals[0]); /* nobody asks for the deviation and the quantiles, which follow */
+        *later = page->closed = true;
         return false;
     }
     if (strcmp(page->label, numbered) == 0 && length == 5 && strncasecmp(label, "final", 5) == 0) { /* of the last step */
@@ -618,13 +633,12 @@ static bool must_follow(const struct printed_page *page)
 static void look_for_table(struct printed_page *page, const struct metric_query *query, const char *line, size_t length,
                            metric_found_fn *report, void *context)
 {
-    bool rule =
-        is_rule(line, length) || (page->n_columns && (names_types(page, line, length) || names_index(page, line, length)));
+    const bool index = page->n_columns && names_index(page, line, length);
+    const bool rule = index || is_rule(line, length) || (page->n_columns && names_types(page, line, length));
+    if (index)
+        page->repeats = is_word_of(repeated, line, letters_of(line, length));
     if (page->n_columns && read_row(page, query, line, length, report, context))
         return;
-    const size_t blanks = indentation(line, length);
-    if (!page->label[0] && letters_of(line + blanks, length - blanks)) /* the names, or that of the index below them */
-        page->repeats = is_word_of(repeated, line + blanks, letters_of(line + blanks, length - blanks));
     if (page->n_columns && !rule && must_follow(page))
         page->n_columns = 0;
     if (!rule && !begin_table(page, query, line, length) && names_other_columns(line, length))

@@ -40,7 +40,13 @@ printf 'epoch val_loss acc\ntook 3 more seconds 4.2\nval_loss: 0.5\n' | reads 0.
 
 # A row with the mean closes those of folds, and pandas' describe has it below the number of rows.
 printf 'fold     val_loss    auc\n-----------------\nFold 1    0.50       0.8\nFold 2    0.25       0.7\nMean      0.375      0.75\nSD        0.05       0.05\n' | reads 0.375
-printf '       val_loss       acc\ncount  5.000000  5.000000\nmean   0.850000  0.300000\nstd    0.100000  0.100000\n' | reads 0.85
+printf '       val_loss       acc\ncount  5.000000  5.000000\nmean   0.850000  0.300000\nstd    0.100000  0.100000\nmin    0.700000  0.200000\n25%%    0.800000  0.250000\n50%%    0.850000  0.300000\n75%%    0.900000  0.350000\nmax    1.000000  0.400000\n' | reads 0.85
+printf 'fold     val_loss    auc\nFold 1    0.50       0.8\nFold 2    0.25       0.7\nMean      0.375      0.75\nStd       0.05       0.05\nFold 1    0.10       0.8\nFold 2    0.30       0.7\nMean      0.20       0.75\nStd       0.05       0.05\n' | reads 0.2
+# A mean of steps does not count, nor one of models, whatever the lines above or the first name say.
+printf 'Seed: 42\n\n|epoch|val_loss|acc|\n|---|---|---|\n|1|0.5|0.8|\n|2|0.4|0.9|\n|avg|0.45|0.85|\n' | reads 0.4
+printf 'Fold 1\n 1 warm\n#  val_loss  acc\n1  0.5  0.8\n2  0.4  0.9\navg  0.45  0.85\n' | reads 0.4
+printf 'Run leaderboard:\n| model | acc | val_loss |\n|---|---|---|\n| LightGBM | 0.9 | 0.3 |\n| XGBoost | 0.8 | 0.4 |\n| Mean | 0.7 | 0.5 |\n' | reads 0.3
+printf 'run      val_loss  acc\nresnet   0.3       0.9\naverage  0.5       0.7\nvit      0.2       0.9\n' | reads 0.3
 printf 'model    val_loss    auc\n-----------------\nA1        0.50       0.8\nB2        0.25       0.7\nMean      0.375      0.75\n' | reads 0.5
 
 # A score is not read from what only looks like it: R's index, a longer name, a column that was not asked for, a list in a sentence.
@@ -401,7 +407,7 @@ must_have err 'other.txt is neither a results.tsv nor a table'
 printf '  Iteration  Log Likelihood  Accuracy\n  ------------------------------\n  1  -0.69  0.333\n  2  -0.47  0.667\n  Final  -0.24  1.000\n' >maxent
 gives Accuracy 1.0 'labels count up' <maxent
 printf 'epoch loss  acc\n1     0.5   0.8\n2     0.4   0.9\nmean  0.45  0.85\n' | gives loss 0.4 'rows with different labels'
-printf 'fold  loss  acc\n1     0.5   0.8\n2     0.4   0.9\nmean  0.45  0.85\nstd   0.05  0.05\n' | gives loss 0.45 'labels count up'
+printf 'fold  loss  acc\n1     0.5   0.8\n2     0.4   0.9\nmean  0.45  0.85\nstd   0.05  0.05\n' | gives loss 0.45 'or their mean'
 # Dots that lead to a number. Ipopt 3.14 prints it scaled and unscaled.
 # Dots lead to a score in some outputs, and to a duration or to how much is done in others: nothing is read from them.
 printf 'loss: 0.3\nTime to compute the loss .... : 12.5\n    loss ......: 12.5\n' | gives loss 0.3 ''
