@@ -68,7 +68,7 @@ struct table {
     char *why;
     char **columns;
     enum role *roles;
-    size_t n_columns, column, line;
+    size_t n_columns, column, line, n_levels; /* n_levels: the columns without a name that the file begins with */
     const char *metric;             /* the column that is the score; NULL: not named */
     const char *counters[COUNTERS]; /* the columns that count steps */
     size_t n_counters;
@@ -228,7 +228,7 @@ static enum role usual_role(const struct table *t, const char *column)
             return usual[i].role;
     if (has_column(t, "training_iteration") && has_column(t, "trial_id") && !begins_with(column, "config/"))
         return METRIC; /* of Ray */
-    return column[0] ? PARAM : SKIP; /* a table of pandas begins with its index */
+    return column[0] ? PARAM : SKIP; /* a table of pandas begins with a column without a name */
 }
 
 /* The role with that name; N_ROLES: none. */
@@ -446,20 +446,22 @@ static void set_score(struct table *t)
         json_object_set_new(t->history, "score", json_string(bare_name(t, only)));
 }
 
-/* Several levels of pandas' index without names get those that its reset_index gives them. */
+/* Several levels of pandas' index without names get those that its reset_index gives them, but for names that the file has. */
 static void name_levels(struct table *t)
 {
-    size_t levels = 0;
-    while (levels < t->n_columns && !t->columns[levels][0])
-        levels++;
-    for (size_t i = 0; levels > 1 && i < levels; i++) {
-        char *name = NULL;
-        if (asprintf(&name, "level_%zu", i) < 0) {
+    while (t->n_levels < t->n_columns && !t->columns[t->n_levels][0])
+        t->n_levels++;
+    for (size_t i = 0; t->n_levels > 1 && i < t->n_levels; i++) {
+        char name[32], *copy;
+        snprintf(name, sizeof name, "level_%zu", i);
+        if (has_column(t, name))
+            continue;
+        if (!(copy = strdup(name))) {
             fail(t, "out of memory", "");
             return;
         }
         free(t->columns[i]);
-        t->columns[i] = name;
+        t->columns[i] = copy;
     }
 }
 
@@ -617,8 +619,6 @@ static void take_cell(struct table *t, enum role role, const char *column, const
     case SKIP:
         if (strcmp(column, "tags.mlflow.parentRunId") == 0)
             snprintf(t->parent, sizeof t->parent, "%.120s", text);
-        else if (!column[0] && t->column == 0 && text[strspn(text, "0123456789")])
-            take_setting(t->run, "index", text); /* of a pandas table; numbers only count its rows */
         break;
     }
 }
@@ -737,6 +737,31 @@ static double step_of(const json_t *run, const char *column)
 {
     const json_t *number = json_object_get(json_object_get(run, "params"), column);
     return json_is_number(number) ? json_number_value(number) : (double)NAN;
+}
+
+/* Leaves out the last of several levels where it only counts the lines, of the table or of each group. */
+static void leave_out_counting_level(struct table *t)
+{
+    json_t *run, *runs = json_object_get(t->history, "runs"), *seen = json_object();
+    const char *level = t->n_levels > 1 ? t->columns[t->n_levels - 1] : "";
+    bool of_table = *level && !is_mapped(t, level), of_groups = of_table;
+    double before = -1;
+    size_t i;
+    json_array_foreach(runs, i, run) {
+        const double at = step_of(run, level);
+        char text[32];
+        snprintf(text, sizeof text, "%.0f", at);
+        of_table = of_table && at >= 0 && at < (double)json_array_size(runs) && at == floor(at) && !json_object_get(seen, text);
+        of_groups = of_groups && (at == 0 || at == before + 1);
+        json_object_set_new(seen, text, json_true());
+        before = at;
+    }
+    json_decref(seen);
+    if (!of_table && !of_groups)
+        return;
+    json_array_foreach(runs, i, run)
+        json_object_del(json_object_get(run, "params"), level);
+    json_object_set_new(json_object_get(t->history, "columns_left_out"), level, json_true());
 }
 
 /* Returns the column that counts steps and is lower in the later line where none before it is higher; NULL: none. Columns that are
@@ -1174,6 +1199,8 @@ static json_t *read_any(const char *path, const struct history_options *options,
     read(&t, path);
     if (!t.failed && !json_array_size(json_object_get(t.history, "runs")))
         fail(&t, "the table has no line of a run", "");
+    if (!t.failed)
+        leave_out_counting_level(&t);
     t.failed = t.failed || !join_steps(&t) || t.unscored;
     history_mark_groups(t.history);
     for (size_t i = 0; i < t.n_columns; i++)

@@ -919,15 +919,23 @@ must_fail 2 "to take one as the score: lineage import $real/ax-1.3.csv --map los
 run import -C ax "$real/ax-1.3.csv" --direction lower --map loss=metric
 must_have out 'parameters: lr, opt'
 must_have out 'csv, 6 runs: finished 5, failed 1'
-# The levels of pandas' index are settings, also without names; a single one is, unless it counts the rows.
+# Several levels of pandas' index are settings, also without names, unless the last only counts; a single one is not.
 run import -C levels "$real/pandas-3.1.csv" --direction lower --map val_loss=metric --map acc=skip
 must_have out 'parameters: level_0, level_1'
-printf ',val_loss\n7,0.5\n1,0.4\n' >index.csv
-run import -C levels --dry-run index.csv --map val_loss=metric
-must_lack out 'parameters:'
 printf ',val_loss\na,0.5\nb,0.4\n' >index.csv
 run import -C levels --dry-run index.csv --map val_loss=metric
-must_have out 'parameters: index'
+must_lack out 'parameters:'
+printf ',,level_0,val_loss\na,b,1,0.5\nb,c,2,0.4\n' >index.csv
+run import -C levels --dry-run index.csv --map val_loss=metric
+must_have out 'csv, 2 runs'
+must_have out 'parameters: level_1, level_0'
+for counts in '0 1 0 1' '2 0 3 1'; do
+    # shellcheck disable=SC2086 # four numbers
+    printf ',,val_loss\na,%s,0.5\na,%s,0.4\nb,%s,0.6\nb,%s,0.3\n' $counts >index.csv
+    run import -C levels --dry-run index.csv --map val_loss=metric
+    must_have out 'parameters: level_0'
+    must_lack out 'parameters: level_0, level_1'
+done
 # Lightning's CSVLogger: a folder a training, whose settings are YAML.
 run import -C lightning --direction lower "$real/lightning-2.6" --metric val_loss
 must_have out 'lightning, 3 runs: finished 3'
