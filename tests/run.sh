@@ -160,10 +160,11 @@ report()
     return 0
 }
 
-# run_threaded TEST..., after configure_threaded: where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through
+# run_threaded TEST...: where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through
 # archer); to gcc's libgomp every parallel loop looks like a race.
 run_threaded()
 {
+    configure_threaded
     case $* in
     *_hostile*) set -- "$@" lineage ;; # these tests start the command
     esac
@@ -180,7 +181,11 @@ configure_threaded()
 }
 
 # meanwhile BUILD TARGET...: builds what the next tests need with the processor time that the tests before `meanwhile_end` leave.
-# It has the lowest priority, and whatever it has not done by then, or cannot do, is left to the build in the foreground.
+# It has the lowest priority, and whatever it has not done by then, or cannot do, is left to the build in the foreground. It ends with
+# this script, also after TERM.
+beside=
+trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null || :' EXIT
+trap 'exit 143' TERM HUP
 meanwhile()
 {
     nice -n 19 ninja -C "$@" >"$plain/meanwhile.log" 2>&1 &
@@ -189,8 +194,10 @@ meanwhile()
 
 meanwhile_end() # ninja ends its compilers and removes what they had half written
 {
+    [ -n "$beside" ] || return 0
     kill "$beside" 2>/dev/null || :
     wait "$beside" || :
+    beside=
 }
 
 configure "$plain" -DLINEAGE_TESTS_ONCE=$([ "$which" = all ] && [ $# -eq 0 ] && echo ON || echo OFF)
@@ -198,7 +205,7 @@ ninja -C "$plain" # its own line says how far it is
 [ -z "$fetching" ] || wait "$fetching"
 if [ "$which" = long ]; then
     run_tests "$plain" -L '^long$' "${@:---no-label-summary}"
-    [ $# -gt 0 ] || { configure_threaded; run_threaded mcp_hostile serve_hostile trainer_generate trainer_run; }
+    [ $# -gt 0 ] || run_threaded mcp_hostile serve_hostile trainer_generate trainer_run
     report
     [ "$failed" -eq 0 ] || exit 1
     "$plain/tests/marathon" 20000 1 "$plain/cli/lineage"
@@ -228,10 +235,9 @@ ninja -C "$sanitized"
 if [ $# -gt 0 ]; then
     run_tests "$sanitized" -LE "^(plain|long)\$" "$@"
 else
-    configure_threaded
     threaded='writers lineage_rules lineage_cut_off lineage_mirror_changes rlcore_loss rlcore_properties'
     # shellcheck disable=SC2086 # a list of words
-    meanwhile "$here/build-thread" $threaded
+    configure_threaded && meanwhile "$here/build-thread" $threaded || : # without clang, the tests with sanitizers run, too
     run_tests "$sanitized" -LE "^(plain|long)\$" --no-label-summary
     meanwhile_end
     # shellcheck disable=SC2086
