@@ -23,8 +23,6 @@
 enum { REPLICAS_FROM = 1000, FRESH_FROM = 3, CHAINS_LEAST = 256, AXES_MAX = 64 };
 /* A trial diverges for itself, and not by chance, if more of its runs did than did not, by more than this. */
 enum { DIVERGES = 2 };
-/* Two rows of three seeds have this many degrees of freedom. */
-enum { FIRST_FREEDOM = 4 };
 /* Scores that differ by less than this share are equal but for rounding. */
 #define ROUNDING 1e-14
 /* Values further apart than this factor are compared by their logarithms. */
@@ -746,8 +744,7 @@ static double shorten(double value)
     return lineage_number_parse(&shorter, text, (size_t)n) ? shorter : value;
 }
 
-/* With fewer degrees of freedom than `least` the floor is unknown. */
-static enum lineage_status measure(struct lineage_store *store, unsigned least, bool clear, struct lineage_error *err)
+enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clear, struct lineage_error *err)
 {
     struct lineage_evidence evidence;
     const struct lineage_config *config = lineage_store_config(store);
@@ -759,18 +756,13 @@ static enum lineage_status measure(struct lineage_store *store, unsigned least, 
     lineage_evidence_release(&evidence);
     if (!pooled)
         return store_no_memory(err);
-    const bool known = noise.std > 0 && noise.freedom >= least;
+    const bool known = noise.std > 0 && noise.freedom >= 1;
     if ((!known && !clear) ||
         (known ? shorten(noise.std) == config->noise_std && noise.freedom == config->noise_freedom : !config->noise_freedom))
         return LINEAGE_OK;
     enum lineage_status status = lineage_store_measure_noise(
         store, known ? shorten(noise.std) : 0, known ? (unsigned)noise.freedom : 0, known ? (unsigned)noise.runs : 0, err);
     return status == LINEAGE_EEXIST ? LINEAGE_OK : status;
-}
-
-enum lineage_status lineage_noise_measure(struct lineage_store *store, bool clear, struct lineage_error *err)
-{
-    return measure(store, 1, clear, err);
 }
 
 bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_trial *row)
@@ -782,32 +774,25 @@ bool lineage_may_repeat(const struct lineage_store *store, const struct lineage_
     return repeats;
 }
 
-/* The degrees of freedom from which on the row tells the noise; 0: it tells nothing. A row of several seeds tells how much they differ, but
- * a first floor that is not the baseline's waits for other rows: by one alone hardly any gain could be kept, and its runs may have
- * diverged. */
-static enum lineage_status tells_noise(unsigned *from, struct lineage_store *store, const struct lineage_trial *row,
+/* A row of several seeds tells how much they differ. Without a floor yet, that of the baseline is waited for. */
+static enum lineage_status tells_noise(bool *tells, struct lineage_store *store, const struct lineage_trial *row,
                                        struct lineage_error *err)
 {
-    const bool measured = lineage_label_is_measured(row->status), several = measured && lineage_score_runs(row->notes) > 1;
-    bool again = false;
-    enum lineage_status status = LINEAGE_OK;
-    *from = !several ? 0 : row->status == LINEAGE_BASELINE || lineage_store_config(store)->noise_std > 0 ? 1 : FIRST_FREEDOM;
-    if (measured && *from != 1 && lineage_may_repeat(store, row))
-        status = lineage_ran_again(&again, store, row, err); /* the first seed of a setting tells nothing yet */
-    *from = again ? 1 : *from;
-    return status;
+    *tells = lineage_label_is_measured(row->status) && lineage_score_runs(row->notes) > 1 &&
+             (row->status == LINEAGE_BASELINE || lineage_store_config(store)->noise_std > 0);
+    if (*tells || !lineage_label_is_measured(row->status) || !lineage_may_repeat(store, row))
+        return LINEAGE_OK;
+    return lineage_ran_again(tells, store, row, err); /* the first seed of a setting tells nothing yet */
 }
 
 enum lineage_status lineage_noise_after_append(struct lineage_store *store, const struct lineage_trial *rows, size_t n,
                                                struct lineage_error *err)
 {
-    unsigned least = 0, from;
+    bool repeats = false;
     enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; i < n && least != 1 && status == LINEAGE_OK; i++) {
-        status = tells_noise(&from, store, &rows[i], err);
-        least = from ? from : least;
-    }
-    return status == LINEAGE_OK && least ? measure(store, least, false, err) : status;
+    for (size_t i = 0; i < n && !repeats && status == LINEAGE_OK; i++)
+        status = tells_noise(&repeats, store, &rows[i], err);
+    return status == LINEAGE_OK && repeats ? lineage_noise_measure(store, false, err) : status;
 }
 
 enum lineage_status lineage_noise_after_void(struct lineage_store *store, const char *exp_id, struct lineage_error *err)
