@@ -229,18 +229,26 @@ static bool take_truth(void *context, size_t n, const char *const *names, const 
     return true;
 }
 
-/* Numbers come before texts. */
-static bool holds_only_texts(struct lineage_store *store, const char *name)
+/* Whether the values that the store has of a parameter meet a condition of SQL. */
+static bool values_meet(struct lineage_store *store, const char *name, const char *condition)
 {
-    char sql[160 + 2 * LINEAGE_NAME_MAX];
+    char sql[320 + 2 * LINEAGE_NAME_MAX];
     struct lineage_error err;
-    bool only = false;
+    bool meet = false;
     char *key = cli_sql_quote(lineage_param_canonical(name));
     if (!key)
         return false;
-    snprintf(sql, sizeof sql, "SELECT min(value) >= '' FROM param_values WHERE key = %s", key);
+    snprintf(sql, sizeof sql, "SELECT %s FROM param_values WHERE key = %s", condition, key);
     free(key);
-    return lineage_sql_typed(store, sql, take_truth, &only, &err) == LINEAGE_OK && only;
+    return lineage_sql_typed(store, sql, take_truth, &meet, &err) == LINEAGE_OK && meet;
+}
+
+/* Whether the store has only texts of the parameter, or this one; numbers come before texts. */
+static bool holds_text(struct lineage_store *store, const char *name, const char *canonical)
+{
+    char condition[96 + LINEAGE_NUMBER_MAX];
+    snprintf(condition, sizeof condition, "min(value) >= '' OR max(value = '%.*s')", LINEAGE_NUMBER_MAX, canonical);
+    return values_meet(store, name, condition);
 }
 
 /* The number of a parameter's text: lr "0.2" beside lr 0.2 would look the same and be another setting. A metric has no texts. */
@@ -249,14 +257,15 @@ static json_t *param_number(struct mcp_call *call, const struct mcp_argument *ar
     const char *text = json_string_value(value);
     const bool metric = strcmp(argument->name, "metrics") == 0;
     if (argument->type != MCP_PARAMS || !text || lineage_param_is_text(text) || (!metric && !is_canonical(text)) ||
-        (!metric && holds_only_texts(call->server->store, name)))
+        (!metric && holds_text(call->server->store, name, text)))
         return NULL;
     return number_of(value);
 }
 
-/* Whether an object is a range in another form, as {"low": 0.1, "high": 1}, and no parameter has these names. */
-static bool is_range_form(const json_t *object)
+/* Whether the object at path is a range in another form, as {"low": 0.1, "high": 1}, and the store has no such parameters. */
+static bool is_range_form(struct lineage_store *store, const char *path, const json_t *object)
 {
+    char whole[2 * LINEAGE_NAME_MAX];
     static const char *const forms[] = {"low", "high", "min", "max", "log", "step", "values", NULL};
     const char *name;
     json_t *value;
@@ -266,7 +275,9 @@ static bool is_range_form(const json_t *object)
         size_t i = 0;
         while (forms[i] && strcmp(forms[i], name) != 0)
             i++;
-        is = is && forms[i] && !json_is_object(value) && !(text && strpbrk(text, ":,"));
+        snprintf(whole, sizeof whole, "%.63s.%.63s", path, name);
+        is = is && forms[i] && !json_is_object(value) && !(text && strpbrk(text, ":,")) &&
+             !values_meet(store, whole, "count(*) > 0");
     }
     return is;
 }
@@ -282,7 +293,8 @@ static bool add_spelled(struct mcp_call *call, const struct mcp_argument *argume
     json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         good = good && snprintf(path, sizeof path, "%s%s%s", inside, *inside ? "." : "", name) < (int)sizeof path;
         if (good && json_is_object(value))
-            good = !(argument->type == MCP_RANGES && is_range_form(value)) && add_spelled(call, argument, params, path, value);
+            good = !(argument->type == MCP_RANGES && is_range_form(call->server->store, path, value)) &&
+                   add_spelled(call, argument, params, path, value);
         else if (good && (number = param_number(call, argument, path, value)))
             good = json_object_set_new(params, path, number) == 0;
         else if (good && ((json_is_number(value) && !cli_json_is_wide(value)) || json_is_string(value)))

@@ -166,11 +166,13 @@ static bool same_value(const struct lineage_param *a, const struct lineage_param
 }
 
 /* Whether the trial, which has the n parameters, has further ones that the best trial does not have: it tried another setting. What the
- * best trial does not name is as in the baseline, whose own setting is never another one. */
+ * best trial does not name is as in the baseline, whose own setting is never another one; without both, nothing is known
+ * of what it does not name. */
 static bool tried_more(const struct lineage_trial *trial, const struct lineage_param *params, size_t n,
                        const struct lineage_trial *best, const struct lineage_trial *baseline, const char *const *seeds)
 {
-    for (size_t i = 0; i < trial->n_params && trial->status != LINEAGE_BASELINE; i++) {
+    const bool known = best->exp_id || baseline->exp_id;
+    for (size_t i = 0; i < trial->n_params && known && trial->status != LINEAGE_BASELINE; i++) {
         const struct lineage_param *p = &trial->params[i], *other = NULL;
         for (size_t k = 0; k < n && !other; k++)
             other = strcmp(p->name, lineage_param_canonical(params[k].name)) == 0 ? &params[k] : NULL;

@@ -68,6 +68,9 @@ refused 'tried already: 002 discard' run --check-tried -q -p lr=0.4 -- sh -c 'ec
 must_run append --status discard --core-metric 3 --param lr=0.5 --param width=0.4
 must_run run --check-tried -q -p lr=0.5 -- sh -c 'echo METRIC score=5'
 cd .. || exit 1
+must_run init crashed --direction lower
+must_run append -C crashed --status crash --param lr=0.1 --param width=3
+refused 'tried already: 000 crash' run -C crashed --check-tried -q -p lr=0.1 -- sh -c 'echo METRIC score=5'
 
 printf '{"status":"crash"}\n{"status":"crash"}\n' >two.json
 run append --json two.json --check-tried

@@ -303,6 +303,7 @@ def test_what_models_write_for_numbers_and_ids(tmp_path):
     with Store(path) as store:
         store.append(status="auto", score=1.0, params={"lr": 0.2})
         mcp = Mcp(path)
+        store.append(status="auto", score=1.0, params={"schedule.step": 10, "lr": "0.4"})
         texts = {"v": "1.10", "sha": "12e5", "id": "007", "blank": " 3", "tiny": "1e-400", "point": "1.0"}
         store.append(status="auto", score=1.0, params={"release": "1.1"})
         texts |= {"wide": "12345678901234567890", "version": "1.10.2", "release": "1.2"}
@@ -316,21 +317,23 @@ def test_what_models_write_for_numbers_and_ids(tmp_path):
         shown = mcp.ask("insight", text="it holds", evidence=[0, "001"])
         unknown = mcp.ask("insight", text="it holds", evidence=[-1])
         inside = [mcp.ask("suggest", ranges={"opt": {"lr": "0.1:0.3"}}), mcp.ask("query", where={"opt": {"eps": "1e-9:1e-7"}})]
+        kept = [mcp.ask("tried", params={"lr": "0.4"}), mcp.ask("query", where={"schedule": {"step": 10}})]
         refused = [mcp.ask("suggest", ranges={"lr": {"low": 0.01, "high": 1}}), mcp.ask("query", where={"lr": {"min": 0.1}})]
         answers = mcp.answers()
-        row = store["002"]
+        row = store["003"]
+        assert [ids_of(answers[one]) for one in kept] == [["001"], ["001"]]
         assert row["params"] == {"lr": 0.2, "opt.eps": 1e-8, "opt.wd": 2.5e-4, "n": -20, "amp": "true"}
-        assert store["003"]["params"] == texts
-        assert all("003" in ids_of(answers[one]) for one in same)
+        assert store["004"]["params"] == texts
+        assert all("004" in ids_of(answers[one]) for one in same)
         assert "must be a list of texts" in answers[unknown][0]["text"]
-        assert "opt.lr" in str(answers[inside[0]]) and ids_of(answers[inside[1]]) == ["002"]
+        assert "opt.lr" in str(answers[inside[0]]) and ids_of(answers[inside[1]]) == ["003"]
         assert row["metrics"] == {"gap": 2.5}
-        assert sorted(ids_of(answers[tried])) == ["000", "002"]
+        assert sorted(ids_of(answers[tried])) == ["000", "003"]
         assert [answers[one]["leased"] for one in leased] == [True, False, True, False]
         assert answers[shown]["insight"] == 1
         for one in refused:
             assert 'lr must be a number, a range "LOW:HIGH" or text' in answers[one][0]["text"]
-        assert [row["exp_id"] for row in store.tried(lr=0.2)] == ["000", "002"]
+        assert [row["exp_id"] for row in store.tried(lr=0.2)] == ["000", "003"]
 
 
 def void_by(door, path, exp_id):
