@@ -638,6 +638,13 @@ def test_a_recorded_function_returns_its_score_by_name_and_after_it_ran(tmp_path
         store.record(lambda lr=0.5: {"val_loss": lr, "acc": 0.25})()
         assert (store["000"]["score"], store["000"]["metrics"]) == (0.5, {"acc": 0.25})
 
+        # Metrics are numbers: the path of weights and the curve in the history of Keras are left out.
+        weights = {"val_loss": 0.25, "best": "ckpt.pt", "loss": [0.5, 0.4]}
+        assert store.record(lambda lr=0.25: weights)() is weights
+        assert (store["001"]["score"], store["001"]["metrics"]) == (0.25, {})
+        store.record(lambda lr=0.75: {"val_loss": [0.5, 0.4]})()
+        assert store["002"]["status"] == "harness_abort"
+
         async def train(lr=0.1):
             return lr
 
@@ -645,12 +652,16 @@ def test_a_recorded_function_returns_its_score_by_name_and_after_it_ran(tmp_path
             yield lr
 
         store.record(lambda lr=0.5: {"val_loss": lr, "score": 0.125}, params=argparse.Namespace(layers=2))()
-        assert (store["001"]["score"], store["001"]["metrics"]) == (0.125, {"val_loss": 0.5})
-        assert [row["exp_id"] for row in store.tried(argparse.Namespace(layers=2), lr=0.5)] == ["001"]
+        assert (store["003"]["score"], store["003"]["metrics"]) == (0.125, {"val_loss": 0.5})
+        assert [row["exp_id"] for row in store.tried(argparse.Namespace(layers=2), lr=0.5)] == ["003"]
 
         for function in (train, rows, functools.partial(train, 0.5)):
             with pytest.raises(TypeError, match="returns before it has run; use `with store.trial"):
                 store.record(function)
+
+
+def test_choices_of_numpy_come_back_as_numbers(store):
+    assert json.loads(json.dumps(store.suggest({"n": np.arange(2, 4)})))["n"] in (2, 3)
 
 
 def test_choices_come_back_as_they_were_given(store, monkeypatch):

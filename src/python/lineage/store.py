@@ -610,6 +610,13 @@ def _real(name: str, value: Any) -> float:
         raise
 
 
+def _read(value: Any) -> "Optional[float]":
+    """The number that the value is, or None."""
+    with contextlib.suppress(TypeError, ValueError):
+        return None if value is None else _real("score", value)
+    return None
+
+
 _NUMBER_NAMES, _TEXT_NAMES = frozenset((*_NUMBERS, *_SCALES)), frozenset((*_TEXTS, *_LAST_TEXTS))
 _COLUMNS = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "metrics", "turns"}
 
@@ -794,7 +801,8 @@ class Store:
         self.path = os.fsdecode(path)
         if self.path and "://" not in self.path:  # Hydra and others change the directory in the middle
             through = ".." in self.path.split(os.sep)  # above the target of a link, which abspath would not follow
-            self.path = os.path.join(os.getcwd(), self.path) if through else os.path.abspath(self.path)
+            if not (through and os.path.isabs(self.path)):
+                self.path = os.path.join(os.getcwd(), self.path) if through else os.path.abspath(self.path)
         if create:
             directions = {None: 0, "lower": 1, "higher": 2}
             if direction not in directions:
@@ -1283,7 +1291,11 @@ class Store:
     def suggest(self, ranges: Mapping[str, "str | Sequence[Param]"], *, method: str = "auto", seed: int = 0) -> "dict[str, Any]":
         """The setting to try next, learnt from the trials of the store, as `lineage suggest` chooses it: a range is a text such as
         ``"1e-5:1e-2:log"``, or the values to choose from. :meth:`tell` records how it went. NotFound if all settings were tried."""
-        ranges = {name: given if isinstance(given, str) else list(given) for name, given in ranges.items()}
+        # NumPy's numbers become Python's, which json knows.
+        ranges = {
+            name: given if isinstance(given, str) else list(given.tolist() if hasattr(given, "tolist") else given)
+            for name, given in ranges.items()
+        }
         call = ["suggest", "--propose", method, "--seed", str(seed)]
         for name, given in ranges.items():
             values = given if isinstance(given, str) else ",".join(map(_choice, given))
@@ -1330,7 +1342,8 @@ class Store:
                 numbers_by_name = dict(result) if isinstance(result, Mapping) else {"score": result}
                 score = numbers_by_name.pop("score", None)
                 if score is None:
-                    score = numbers_by_name.pop(self.score_name or "score", None)
+                    score = _read(numbers_by_name.pop(self.score_name or "score", None))
+                    numbers_by_name = {name: value for name, value in numbers_by_name.items() if _read(value) is not None}
                 if score is not None:
                     trial.score(score, **numbers_by_name)
             return result
@@ -1715,9 +1728,10 @@ class Trial:
     def log(self, step: int, /, **metrics: float) -> None:
         """Record metrics of a step by name. `lineage status` shows them at once, and telemetry keeps them. Values that are
         not finite are dropped, because JSON cannot represent them; the row leaves out a metric whose last value was one of them."""
-        for name, value in metrics.items():
-            (self._lost.discard if math.isfinite(float(value)) else self._lost.add)(_metric_name(name))
-        entry = {name: float(value) for name, value in metrics.items() if math.isfinite(float(value))}
+        values = {name: _real(name, value) for name, value in metrics.items()}
+        for name, value in values.items():
+            (self._lost.discard if math.isfinite(value) else self._lost.add)(_metric_name(name))
+        entry = {name: value for name, value in values.items() if math.isfinite(value)}
         self._steps.append({"step": int(step), **entry})
         if self._running is not None:
             self._running.say({"step": int(step), **entry})
