@@ -38,3 +38,10 @@ const char *rerun_note_find(const char *notes)
         at = strstr(at + 1, piece);
     return at ? id_bare(at + strlen(piece)) : NULL;
 }
+
+size_t shortfall_note_length(const char *text)
+{
+    double difference, limit;
+    int end = 0;
+    return sscanf(text, "discarded: %lf, needs %*4s than %lf%n", &difference, &limit, &end) == 2 ? (size_t)end : 0;
+}

@@ -1,4 +1,5 @@
-/* mean_note.h: the pieces of the notes that say how many runs a row's score is the mean of, and which trial it repeats. */
+/* mean_note.h: the pieces of the notes that say how many runs a row's score is the mean of, which trial it repeats, and by how much it
+ * fell short. */
 #pragma once
 
 #include <stddef.h>
@@ -9,3 +10,7 @@ void mean_note_parse(size_t *seeds, double *std, const char *notes);
 
 /* The id behind `rerun of `, without a prefix: of a trial that `lineage rerun` ran again. It ends at a semicolon. NULL: there is none. */
 const char *rerun_note_find(const char *notes);
+
+/* The length of "discarded: -0.1, needs less than -0.5", by which a verdict says why the trial is not kept, at the start of the text; 0:
+ * it begins with something else. */
+size_t shortfall_note_length(const char *text);

@@ -17,6 +17,7 @@
 #include <lineage/text.h>
 
 #include "../fail.h"
+#include "mean_note.h"
 #include "number.h"
 #include "row.h"
 
@@ -641,16 +642,13 @@ static bool is_routine(struct span s)
     };
     struct lineage_night_link link;
     char piece[LINEAGE_NIGHT_LINK_MAX + 64];
-    double difference, limit;
-    int end = 0;
     if (!copy_piece(piece, sizeof piece, s))
         return false;
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++)
         if (strcmp(piece, parents[i]) == 0)
             return true;
-    if (sscanf(piece, "discarded: %lf, needs %*4s than %lf%n", &difference, &limit, &end) == 2 && (size_t)end == s.length)
-        return true;
-    if (lineage_notes_cause(piece) || strncmp(piece, LINEAGE_SAME_SETTING, strlen(LINEAGE_SAME_SETTING)) == 0)
+    if ((s.length && shortfall_note_length(piece) == s.length) || lineage_notes_cause(piece) ||
+        strncmp(piece, LINEAGE_SAME_SETTING, strlen(LINEAGE_SAME_SETTING)) == 0)
         return true;
     return strncmp(piece, "night ", 6) == 0 && lineage_night_link_parse(&link, piece);
 }

@@ -7,6 +7,7 @@
 #include <lineage/text.h>
 
 #include "../format/ascii.h"
+#include "../format/mean_note.h"
 #include "native.h"
 
 /* Uses lineage_text_safe, because only that function knows which characters affect a page. */
@@ -215,12 +216,11 @@ double needed_for(const struct lineage_report *report, const char *notes)
                : report->needed;
 }
 
-/* Whether the notes say that an append discarded the trial by the threshold of then; others have their own reasons. */
+/* Whether an append discarded the trial by the threshold of then; others have their own reasons. */
 static bool is_discarded_by_score(const char *notes)
 {
     const char *said = notes ? strstr(notes, "discarded: ") : NULL;
-    double difference, limit;
-    return said && sscanf(said, "discarded: %lf, needs %*4s than %lf", &difference, &limit) == 2;
+    return said && shortfall_note_length(said);
 }
 
 /* A delta is positive if the score rose, an improvement is positive if the score got better. The same number can be a
