@@ -660,7 +660,8 @@ def test_a_recorded_function_returns_its_score_by_name_and_after_it_ran(tmp_path
                 store.record(function)
 
 
-def test_choices_of_numpy_come_back_as_numbers(store):
+def test_choices_of_numpy_come_back_as_numbers(store, monkeypatch):
+    monkeypatch.setenv("PATH", os.path.dirname(LINEAGE) + os.pathsep + os.environ["PATH"])
     assert json.loads(json.dumps(store.suggest({"n": np.arange(2, 4)})))["n"] in (2, 3)
 
 
