@@ -337,7 +337,7 @@ done; done
 must_run best -C level
 must_have out 'x=7: 1234567 ± 0 (3 runs)'
 must_run render -C level --for v1d
-must_have out 'exp_000 1234567 ± 0 (3), exp_003 1234568 ± 0 (3)'
+must_have out 'exp_000 1234567 (3), exp_003 1234568 (3)'
 must_run init near --direction lower
 for x in 0 1; do for seed in 1 2 3; do
     must_run append -C near --status discard --core-metric 0.8$((x + seed))00002 --param x=$x --param seed=$seed
