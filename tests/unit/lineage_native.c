@@ -185,7 +185,7 @@ static void the_first_lines_stand_for_themselves(void **state)
     text = render(dir, &options);
     assert_non_null(
         strstr(text, "# Session start — 2026-01-01\nYou are specialist **`a b`**. No trial ranks yet: 1 crash. 1 trial.\n"));
-    assert_non_null(strstr(text, "(noise unknown: `lineage run --baseline --seeds 3 -- COMMAND` measures it)"));
+    assert_non_null(strstr(text, "(noise unknown: `lineage run --baseline --seeds 3 -- COMMAND`)"));
     lineage_free(text);
     write_file(in_dir(dir, "lineage.json"), config, sizeof config - 1);
     options.timestamp = options.specialist = "";

@@ -103,7 +103,7 @@ static void add_threshold(struct buf *out, const struct lineage_report *report)
         buf_printf(out, "%u trials a night).\n", report->night_trials);
     } else {
         add_shape(out, "%Tnoise unknown: %T).\n", report->min_delta > 0 ? " (min_delta; " : " (",
-                  report->same_scores ? LINEAGE_SAME_SCORES : "`lineage run --baseline --seeds 3 -- COMMAND` measures it");
+                  report->same_scores ? LINEAGE_SAME_SCORES : "`lineage run --baseline --seeds 3 -- COMMAND`");
     }
 }
 
