@@ -1293,7 +1293,7 @@ class Store:
         ``"1e-5:1e-2:log"``, or the values to choose from. :meth:`tell` records how it went. NotFound if all settings were tried."""
         # NumPy's numbers become Python's, which json knows.
         ranges = {
-            name: given if isinstance(given, str) else list(given.tolist() if hasattr(given, "tolist") else given)
+            name: given if isinstance(given, str) else list(getattr(given, "tolist", given.__iter__)())
             for name, given in ranges.items()
         }
         call = ["suggest", "--propose", method, "--seed", str(seed)]
