@@ -47,9 +47,13 @@ static enum lineage_status is_lost(struct walk *w, const char *id, bool *lost, s
 {
     SCOPED_TRIAL kept = {0};
     int64_t seq;
-    *lost = id[0] && strcmp(w->asked, id) == 0 && w->was_lost;
-    if (!id[0] || strcmp(w->asked, id) == 0)
+    *lost = false;
+    if (!id[0])
         return LINEAGE_OK;
+    if (strcmp(w->asked, id) == 0) {
+        *lost = w->was_lost;
+        return LINEAGE_OK;
+    }
     enum lineage_status status = mirror_is_moved(w->store->mirror, id_bare(id), lost, err);
     if (status == LINEAGE_OK && *lost)
         status = mirror_find(w->store->mirror, id, &seq, err);

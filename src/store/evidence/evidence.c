@@ -15,6 +15,7 @@
 
 #include "../fail.h"
 #include "../format/arena.h"
+#include "../format/id.h"
 #include "../format/mean_note.h"
 #include "../format/setting_digest.h"
 #include "../questions/questions.h"
@@ -85,11 +86,6 @@ struct collection {
     uint64_t last_seq;
 };
 
-static const char *bare(const char *id)
-{
-    return strncmp(id, "exp_", 4) == 0 && id[4] ? id + 4 : id;
-}
-
 static void table_link(struct table *table, size_t i)
 {
     size_t *chain = &table->chains[table->items[i].digest % table->n_chains];
@@ -136,9 +132,9 @@ static void table_release(struct table *table)
 /* Returns the trial of the newest row that has the id. */
 static size_t find_row(const struct collection *c, const char *exp_id)
 {
-    const uint64_t digest = setting_digest_mix(0, bare(exp_id));
+    const uint64_t digest = setting_digest_mix(0, id_bare(exp_id));
     for (const struct item *item = NULL; (item = table_find(&c->rows, digest, item));)
-        if (strcmp(bare(c->ids[item->number].exp_id), bare(exp_id)) == 0)
+        if (strcmp(id_bare(c->ids[item->number].exp_id), id_bare(exp_id)) == 0)
             return c->ids[item->number].trial;
     return c->n;
 }
@@ -234,7 +230,7 @@ static bool sum_runs(const struct lineage_evidence *evidence, const struct colle
 static bool add_id(struct collection *c, const char *exp_id, size_t trial)
 {
     const char *copy = LIST_ROOM(c->ids, c->n_ids, c->ids_capacity) ? arena_text(&c->arena, exp_id, strlen(exp_id)) : NULL;
-    if (!copy || !table_add(&c->rows, setting_digest_mix(0, bare(exp_id)), c->n_ids))
+    if (!copy || !table_add(&c->rows, setting_digest_mix(0, id_bare(exp_id)), c->n_ids))
         return false;
     c->ids[c->n_ids++] = (struct row_id){copy, trial};
     return true;
@@ -316,9 +312,9 @@ static uint64_t what_row_says(const struct said *said, const struct lineage_tria
 
 static struct unscored *find_unscored(const struct collection *c, const char *exp_id)
 {
-    const uint64_t digest = setting_digest_mix(0, bare(exp_id));
+    const uint64_t digest = setting_digest_mix(0, id_bare(exp_id));
     for (const struct item *item = NULL; (item = table_find(&c->unscored_rows, digest, item));)
-        if (strcmp(bare(c->unscored[item->number].setting.exp_id), bare(exp_id)) == 0)
+        if (strcmp(id_bare(c->unscored[item->number].setting.exp_id), id_bare(exp_id)) == 0)
             return &c->unscored[item->number];
     return NULL;
 }
@@ -332,7 +328,7 @@ static bool add_unscored(struct collection *c, const struct lineage_trial *row, 
                            .has_seed = said->seeds != 0};
     if (!LIST_ROOM(c->unscored, c->n_unscored, c->unscored_capacity) ||
         !(one.setting.exp_id = arena_text(&c->arena, row->exp_id, strlen(row->exp_id))) ||
-        !table_add(&c->unscored_rows, setting_digest_mix(0, bare(row->exp_id)), c->n_unscored))
+        !table_add(&c->unscored_rows, setting_digest_mix(0, id_bare(row->exp_id)), c->n_unscored))
         return false;
     one.setting.last_id = one.setting.exp_id;
     c->unscored[c->n_unscored++] = one;
