@@ -17,8 +17,8 @@
  */
 char *read_command(const char *const *argv, const char *const *environment, double seconds, size_t max, size_t *length);
 
-/* Writes the first line of an output to out and frees the output. Returns false if there is no output, if its first line is
- * empty, or if the line does not fit. */
+/* Writes the first line of an output to out and frees the output. Returns false if output is NULL, or if the line is empty or too
+ * long for out. */
 bool read_first_line(char *out, size_t size, char *output);
 
 /* ---- repository.c: runs git on a repository of the user, which may be hostile ---- */
@@ -36,7 +36,7 @@ enum { REPOSITORY_COMMIT_MAX = 80, REPOSITORY_REF_MAX = 320 };
 
 struct repository {
     char top[PATH_MAX]; /* of the work tree, or the directory of a repository without one */
-    bool has_files;     /* it has a work tree */
+    bool has_files; /* it has a work tree */
     char objects[PATH_MAX], index[PATH_MAX];
     char shallow[PATH_MAX]; /* file that lists the commits whose parents a shallow clone lacks; "": none */
     char excludes[2][PATH_MAX]; /* files with patterns of ignored files: info/exclude, core.excludesFile; "": none */
@@ -46,7 +46,8 @@ struct repository {
 };
 
 /*
- * Finds the repository around dir. Returns false if there is none, if git does not trust its owner, or if there is no git. commit is "" if HEAD has no commit.
+ * Finds the repository around dir. Returns false without a repository, without git, and where git does not trust the owner. commit is
+ * "" if HEAD has no commit.
  */
 bool repository_find(struct repository *r, const char *dir);
 
@@ -67,7 +68,7 @@ bool repository_ask(char *out, size_t size, const char *dir, const char *const *
 /* Writes the directory that all work trees of the repository around dir share, as an absolute path. */
 bool repository_common(char out[PATH_MAX], const char *dir);
 
-/* Writes the full name of the commit that `name` stands for; returns false if there is no such commit. */
+/* Writes the full name of the commit that `name` stands for. Returns false if the repository has no such commit. */
 bool repository_commit(char commit[REPOSITORY_COMMIT_MAX], const struct repository *r, const char *name);
 
 /* Reads a boolean of the repository's configuration; `otherwise` if it is not set. Any other text counts as false, and is
@@ -268,7 +269,7 @@ struct agent_place {
 /* Whether this process works in the work tree of an agent. */
 bool agent_place_here(struct agent_place *place);
 
-/* Visits those of the repository around dir. Returns false if there is no repository. */
+/* Visits the work trees of agents in the repository around dir. Returns false if dir is in no repository. */
 bool agent_places_each(const char *dir, void (*visit)(void *context, const struct agent_place *place), void *context);
 
 /* Makes a work tree at place->path for place->agent, on the new branch place->branch at the commit. Returns false after printing why. */

@@ -273,7 +273,7 @@ bool command_setting_from_json(struct command_trial *trial, const struct command
 /* Checks a text, or one text of a list of texts. Returns false with a message in why[size] that says what is wrong with it. */
 bool command_setting_check(const struct command_setting *setting, const char *text, char *why, size_t size);
 
-/* Default seconds between TERM and KILL, and minutes until the warning that there is no score yet. */
+/* Defaults: seconds between TERM and KILL, and minutes after which a trial without a score is warned about. */
 enum { COMMAND_GRACE_SECONDS = 10, COMMAND_SCORE_MINUTES = 10 };
 
 /* ---- command_options.c: reads the settings of a command's trial from the options of `lineage run` ---- */

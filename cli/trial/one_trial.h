@@ -521,8 +521,8 @@ struct trial_request {
 
 /*
  * Runs the trial in a child and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after
- * printing why there is no row. If another worker has already appended a row for the same trial of the night, no row is
- * appended: a message says so, and outcome->late is set.
+ * printing why no row was appended. If another worker has appended a row for the same trial of the night, this one
+ * appends none, says so, and sets outcome->late.
  */
 int trial_run_and_append(struct lineage_store *store, const struct trial_request *request, struct trial_outcome *outcome,
                          struct lineage_trial *row);

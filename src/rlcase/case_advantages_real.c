@@ -112,10 +112,7 @@ static enum rl_status remax(struct problem *p)
     return rl_remax(laid(p, NULL), p->rewards, baselines, p->advantages, p->returns, &p->call->err);
 }
 
-/*
- * There is no discount unless the case sets one, because episodes are short and end with their
- * reward.
- */
+/* Without a discount in the case it is 1, because episodes are short and end with their reward. */
 static enum rl_status gae(struct problem *p)
 {
     double gamma = case_number_or(p->call, "gamma", 1), lam = case_number_or(p->call, "lam", 1);

@@ -536,7 +536,7 @@ void case_routing_replay(struct case_call *call)
         CASE_RUN(call, rl_routes_replayed(&batch, &used, &sampler, &call->err));
 }
 
-/* A [L][E] place of a carried token, with -1 where there is no expert. */
+/* The [L][E] experts of a carried token; -1: none. */
 static json_t *carried_token(const uint16_t *experts, const struct rl_routes *shape)
 {
     json_t *token = json_array();

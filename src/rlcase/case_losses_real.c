@@ -484,10 +484,7 @@ void case_bypass_loss(struct case_call *call)
     case_put_metrics(call, &metrics);
 }
 
-/*
- * Stores null if there are no importance weights, because an array of ones would mean that all
- * weights were 1.
- */
+/* Without importance weights it stores null, because an array of ones would mean that all weights were 1. */
 static void put_decoupled(struct case_call *call, const struct rl_loss_result *out, const real *weights, const uint8_t *mask,
                           const real *d_log_prob, size_t b, size_t t)
 {
@@ -629,10 +626,7 @@ struct compose_case {
     struct case_dim b, t;
 };
 
-/*
- * OPSM is on if the case has a bound. There is no separate switch, which could contradict the
- * bounds.
- */
+/* OPSM is on if the case has a bound; a switch of its own could contradict the bounds. */
 static void read_compose_opsm(struct case_call *call, struct rl_compose_options *o)
 {
     static const char *const units[] = {"row", "turn", NULL};

@@ -21,8 +21,7 @@ enum mirror_file {
  * must not be touched: a link, a device, or the database of another application. */
 enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err);
 
-/* Creates an empty file with the mode that the umask gives results.tsv, so that every user who may write results.tsv
- * may write lineage.db too. */
+/* Creates an empty file with the mode of results.tsv under the same umask, so that every user of the log may write it. */
 enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error *err);
 
 /* Returns the identity, size and time of change of the file. */
