@@ -84,6 +84,15 @@ must_have s.html '<dt>trials</dt><dd>4</dd>'
 must_have s.html '<dt>failed</dt><dd>1</dd></div><div><dt>void</dt><dd>1</dd>'
 must_have s.html '<span class="tag void">void</span>'
 must_lack s.html '<td class="h">the evaluator was broken</td>'
+# A person's own label stays, though the notes begin as those of the rules do.
+must_run init own --direction higher
+must_run append -C own --status auto --core-metric 1
+must_run append -C own --status auto --core-metric 9
+must_run append -C own --status discard --core-metric 3 --notes 'discarded: too slow for the phone'
+must_run append -C own --status auto --core-metric 2
+run void 001 -C own --reason leak
+must_have err 'judged again: 003 is now keep'
+must_lack err '002 is now'
 # A trial that continues from the row of a void, two trials of one id, and a row of a void before its trial: the last
 # trial of that id before the row is void.
 must_run init twice --direction lower

@@ -248,7 +248,7 @@ static enum lineage_status check_keep(struct appending *a, struct lineage_error 
     if (same)
         return LINEAGE_OK;
     a->trial.status = LINEAGE_DISCARD;
-    snprintf(reason, sizeof reason, "discarded: confirmed, but %.60s became the best meanwhile",
+    snprintf(reason, sizeof reason, VERDICT_OVERTAKEN "%.60s became the best meanwhile",
              state->has_best ? state->best_id : "no trial");
     return note_reason(a, reason, err);
 }

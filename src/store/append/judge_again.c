@@ -11,6 +11,7 @@
 #include <lineage/query.h>
 
 #include "../format/id.h"
+#include "../format/mean_note.h"
 #include "../mirror/seqs.h"
 #include "../questions/questions.h"
 #include "verdict.h"
@@ -29,6 +30,19 @@ struct walk {
     bool was_lost;
 };
 
+/* Whether a piece of the notes is a reason as the rules write it (verdict.c, append_rules.c). A person may write "discarded: " too. */
+static bool has_verdict(const char *notes)
+{
+    const char *at = notes;
+    while ((at = strstr(at, VERDICT_DISCARDED))) {
+        if (shortfall_note_length(at) || strncmp(at, LINEAGE_SAME_SETTING, strlen(LINEAGE_SAME_SETTING)) == 0 ||
+            strncmp(at, VERDICT_OVERTAKEN, strlen(VERDICT_OVERTAKEN)) == 0)
+            return true;
+        at += strlen(VERDICT_DISCARDED);
+    }
+    return false;
+}
+
 /* Whether an append or a night has decided the label: the notes of a discard say so, and rows of commands never have one of their
  * own choice. The runs of a trial that runs again are judged together (lineage/evidence.h). */
 static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
@@ -37,7 +51,7 @@ static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
     *unconfirmed = strstr(row->notes, LINEAGE_UNCONFIRMED) != NULL;
     if (lineage_replicate_parse(&replicate, row->notes))
         return false;
-    return row->status == LINEAGE_DISCARD ? *unconfirmed || strstr(row->notes, VERDICT_DISCARDED)
+    return row->status == LINEAGE_DISCARD ? *unconfirmed || has_verdict(row->notes)
                                           : strncmp(row->job_name, "trial-", 6) == 0;
 }
 

@@ -27,8 +27,9 @@ bool verdict_setting_same(const struct verdict_setting *row, const struct verdic
 
 #define VERDICT_REASON_MAX 128
 
-/* How the two reasons begin; judge_again.c knows the rows that were judged by them. */
+/* How the reasons begin; judge_again.c knows the rows that were judged by them. */
 #define VERDICT_DISCARDED "discarded: "
+#define VERDICT_OVERTAKEN VERDICT_DISCARDED "confirmed, but " /* another trial became the best before the row was written */
 #define VERDICT_DOMINATED "dominated by " /* behind either of them; with a second score */
 
 /*
