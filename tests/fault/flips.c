@@ -5,8 +5,8 @@
  *        flips all [SEED [I/N]]      one flip in every byte of every file, or in every N-th byte from the I-th on
  *        flips killed [SEED [I/N]]   like `all`, in the store of a killed writer (see below)
  *
- * First every bit of lineage.db is flipped, and the digest of its page must detect each flip. Therefore `flips all`
- * skips the free space of the pages (long runs of zeros).
+ * First a bit of every byte of lineage.db is flipped, with `all` every bit, and the digest of its page must detect each flip.
+ * Therefore `flips all` skips the free space of the pages (long runs of zeros).
  *
  * Afterwards lineage.db-wal and lineage.db-shm are flipped in the same way, in a store whose writer was killed, because
  * these files exist only then. They get a quarter of the flips, or a quarter of the time, except with `all`.
@@ -451,11 +451,17 @@ static size_t page_size(const struct file *db)
     return (size_t)(unsigned char)db->bytes[16] << 8 | (unsigned char)db->bytes[17];
 }
 
+/* The n-th bit that is flipped: of each byte all, or one that differs from the next byte's and from that of eight bytes before. */
+static size_t nth_bit(size_t n, bool all)
+{
+    return all ? n : 8 * n + (n + n / 8) % 8;
+}
+
 /* Counts the bits of lineage.db whose flip the page digests do not detect, so SQLite would read the page. */
-static size_t count_blind_bits(const struct laboratory *lab, const struct file *db)
+static size_t count_blind_bits(const struct laboratory *lab, const struct file *db, bool all)
 {
     char *path = join(lab->dir, db->name), *page = malloc(page_size(db));
-    size_t n = page_size(db), blind = 0;
+    size_t n = page_size(db), blind = 0, k = 0;
     sqlite3 *connection;
     sqlite3_file *file = NULL;
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -465,7 +471,7 @@ static size_t count_blind_bits(const struct laboratory *lab, const struct file *
         abort();
     for (size_t at = 0; at < db->length; at += n) /* pages without a flip must be accepted */
         blind += file->pMethods->xRead(file, page, (int)n, (sqlite3_int64)at) != SQLITE_OK;
-    for (size_t i = 0; i < 8 * db->length; i++) {
+    for (size_t i; (i = nth_bit(k, all)) < 8 * db->length; k++) {
         write_byte(fd, (char)(db->bytes[i / 8] ^ (1 << i % 8)), i / 8);
         blind += file->pMethods->xRead(file, page, (int)n, (sqlite3_int64)(i / 8 / n * n)) == SQLITE_OK;
         write_byte(fd, db->bytes[i / 8], i / 8);
@@ -477,12 +483,12 @@ static size_t count_blind_bits(const struct laboratory *lab, const struct file *
     return blind;
 }
 
-static bool judge_pages(const struct laboratory *lab)
+static bool judge_pages(const struct laboratory *lab, bool all)
 {
     const struct file *db = &lab->files[1];
-    size_t blind = count_blind_bits(lab, db);
+    size_t blind = count_blind_bits(lab, db, all);
     restore(lab);
-    printf("%zu flipped bits of %s, %zu unseen by the digests of its pages\n", 8 * db->length, db->name, blind);
+    printf("%zu flipped bits of %s, %zu unseen by the digests of its pages\n", (all ? 8 : 1) * db->length, db->name, blind);
     return blind == 0;
 }
 
@@ -619,7 +625,7 @@ int main(int argc, char **argv)
         return 2;
     size_t failures = 0;
     if (argc < 2 || strcmp(argv[1], "killed") != 0)
-        failures = !judge_pages(&lab) + flip_all(&lab, &plan);
+        failures = !judge_pages(&lab, plan.all || plan.seconds) + flip_all(&lab, &plan);
     prepare_killed(&killed);
     read_plan(&plan, argc, argv, all_bytes(&killed), 1);
     failures += flip_all(&killed, &plan);

@@ -1,14 +1,19 @@
 /*
- * Tests functions that write files from a store while memory runs out, one allocation later in each round: the
- * message, and the files afterwards. Linked with --wrap of the allocation functions.
+ * Tests functions that write files from a store while memory runs out: the message, and the files afterwards. In each round
+ * another allocation fails, of those that the same callers made before only the first. Linked with --wrap of the allocation
+ * functions.
  */
 #include "support/unit.h"
 
+#include <execinfo.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <xxhash.h>
 
 #include <lineage/measured.h>
 #include <lineage/query.h>
@@ -25,8 +30,32 @@
 static unsigned countdown;
 static bool struck;
 
+/* The callers of the allocations so far, as hashes, and for the deed that runs without a failure which of its allocations have
+ * new ones. */
+enum { CALLERS = 4, OWN = 3, WAYS = 1 << 16, ALLOCATIONS_MAX = 200000 };
+static uint64_t ways[WAYS];
+static bool listing, is_new[ALLOCATIONS_MAX];
+static unsigned n_allocations;
+
+static void note_callers(void)
+{
+    void *frames[CALLERS + OWN];
+    listing = false; /* backtrace may allocate */
+    const int n = backtrace(frames, CALLERS + OWN);
+    listing = true;
+    const uint64_t hash = XXH3_64bits(frames + OWN, n > OWN ? (size_t)(n - OWN) * sizeof *frames : 0) | 1;
+    size_t at = hash % WAYS;
+    while (ways[at] && ways[at] != hash)
+        at = (at + 1) % WAYS;
+    assert_true(++n_allocations < ALLOCATIONS_MAX);
+    is_new[n_allocations] = !ways[at];
+    ways[at] = hash;
+}
+
 bool memory_strikes(void)
 {
+    if (listing)
+        note_callers();
     if (!countdown || --countdown)
         return false;
     return struck = true;
@@ -271,30 +300,44 @@ static void check(const char *name, unsigned n, const char *before, enum lineage
         fail_msg("%s, piece %u: status %d: %s", name, n, (int)status, err.text);
 }
 
+static void do_without_piece(size_t i, unsigned n)
+{
+    size_t length;
+    begin();
+    char *before = read_file(path_of("results.tsv"), &length);
+    struck = false;
+    err = (struct lineage_error){0};
+    countdown = n;
+    enum lineage_status status = deeds[i].call();
+    countdown = 0;
+    check(deeds[i].name, n, before, status);
+    if (!struck && status != LINEAGE_OK)
+        fail_msg("%s: %s", deeds[i].name, err.text);
+    /* Memory is available again, so the call must succeed. It may find that its row exists, because the first
+     * call ran out of memory only when it copied the added row for the caller. */
+    if (status != LINEAGE_OK && (status = deeds[i].call()) != LINEAGE_OK && status != LINEAGE_EEXIST)
+        fail_msg("%s, piece %u: not done when it could be: %s", deeds[i].name, n, err.text);
+    free(before);
+    end();
+}
+
 static void what_there_is_no_memory_for_is_not_done_by_half(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++) {
-        struck = true;
-        for (unsigned n = 1; struck; n += n < 150 ? 1 : 1 + n / 16) {
-            size_t length;
-            begin();
-            char *before = read_file(path_of("results.tsv"), &length);
-            struck = false;
-            err = (struct lineage_error){0};
-            countdown = n;
-            enum lineage_status status = deeds[i].call();
-            countdown = 0;
-            check(deeds[i].name, n, before, status);
-            if (!struck && status != LINEAGE_OK)
-                fail_msg("%s: %s", deeds[i].name, err.text);
-            /* Memory is available again, so the call must succeed. It may find that its row exists, because the first
-             * call ran out of memory only when it copied the added row for the caller. */
-            if (status != LINEAGE_OK && (status = deeds[i].call()) != LINEAGE_OK && status != LINEAGE_EEXIST)
-                fail_msg("%s, piece %u: not done when it could be: %s", deeds[i].name, n, err.text);
-            free(before);
-            end();
-        }
+        unsigned tried = 0;
+        begin();
+        n_allocations = 0;
+        listing = true;
+        const enum lineage_status status = deeds[i].call();
+        listing = false;
+        end();
+        if (status != LINEAGE_OK)
+            fail_msg("%s: %s", deeds[i].name, err.text);
+        for (unsigned n = 1; n <= n_allocations; n++)
+            if (is_new[n])
+                do_without_piece(i, n), tried++;
+        print_message("%s: %u of %u allocations\n", deeds[i].name, tried, n_allocations);
     }
 }
 
