@@ -53,7 +53,7 @@ if(LINEAGE_SANITIZE)
   target_compile_options(project_flags INTERFACE
     -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   target_link_options(project_flags INTERFACE -fsanitize=${sanitizers})
-  # A check that fails stops the program, and the address sanitizer shows the line (handle_sigill=1 in ASAN_OPTIONS). With texts for
+  # A check that fails stops the program, and the address sanitizer shows the line (handle_sigill=2 in ASAN_OPTIONS). With texts for
   # each check, gcc makes a variable of each text, which the address sanitizer guards: 78,000 of the 95,000 that a start of `lineage`
   # announced.
   if("address" IN_LIST LINEAGE_SANITIZE AND "undefined" IN_LIST LINEAGE_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
