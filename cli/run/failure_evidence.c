@@ -811,13 +811,15 @@ static bool find_pytest(struct found *found, const struct lines *lines)
 /* `TypeError: message` with `    at f (/path/train.js:3:5)` below it. */
 static bool find_node(struct found *found, const struct lines *lines)
 {
+    static const char rejected[] = "UnhandledPromiseRejection: ";
     for (size_t i = lines->n; i-- > 1;) {
         size_t name = strcspn(lines->at[i - 1], ": ");
         if (!begins(unindented(lines->at[i]), "at ") || lines->at[i] == unindented(lines->at[i]) || name < 5 ||
             (strncmp(lines->at[i - 1] + name - 5, "Error", 5) != 0 &&
-             (name < 9 || strncmp(lines->at[i - 1] + name - 9, "Exception", 9) != 0)))
+             (name < 9 || strncmp(lines->at[i - 1] + name - 9, "Exception", 9) != 0) && !begins(lines->at[i - 1], rejected)))
             continue;
-        put_error(found, lines->at[i - 1], i);
+        const char *reason = strstr(lines->at[i - 1], "The promise rejected with ");
+        put_error(found, begins(lines->at[i - 1], rejected) && reason ? reason : lines->at[i - 1], i);
         add_cause(found, lines, i);
         place_below(found, lines, i);
         return true;

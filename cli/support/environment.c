@@ -11,15 +11,16 @@
 static const struct {
     enum lineage_cause cause;
     bool lacks; /* the machine lacks it: it says nothing about the settings */
-    const char *words[96];
+    const char *words[128];
 } causes[] = {
-    /* The first two of scikit-learn judge the data of a fit, the others the value of a setting. */
+    /* The first four, of scikit-learn, XGBoost and pandas, judge the data, the others the value of a setting. */
     {LINEAGE_CAUSE_CODE, false,
-     {"Input X contains NaN", "Input y contains NaN", "ValueError: time limit must be ", "ValueError: walltime must be ",
-      "walltime: Field required"}},
-    /* Nothing is missing, and no memory is lacking: a library that is loaded too late, and Slurm. */
+     {"Input X contains NaN", "Input y contains NaN", "Label contains NaN", "IntCastingNaNError",
+      "ValueError: time limit must be ", "ValueError: walltime must be ", "walltime: Field required"}},
+    /* Nothing is missing, and no memory is lacking: a library that is loaded too late, Slurm, and a database in use. */
     {LINEAGE_CAUSE_UNKNOWN, true,
-     {"in static TLS block", "srun: error: Unable to allocate resources: ", "batch job submission failed: "}},
+     {"in static TLS block", "srun: error: Unable to allocate resources: ", "batch job submission failed: ",
+      "Error: database is locked", "Error) database is locked", "Could not set lock on file", "unable to lock file, errno = "}},
     {LINEAGE_CAUSE_MISSING, true,
      {"ModuleNotFoundError", "No module named", "Cannot find module", "Cannot find package",
       "error while loading shared libraries", "cannot open shared object file", "no CUDA-capable device",
@@ -45,24 +46,33 @@ static const struct {
       "ClassNotFoundException", "Could not find or load main class", "Cannot connect to the Docker daemon",
       "EnvironmentLocationNotFound", "could not find a pyproject.toml", "Could not read package.json", "No kernel named",
       "NoSuchKernel", "Unable to access jarfile", "unable to locate package", " in @INC (", "Package not found",
-      "ArgumentError: Package "}},
+      "ArgumentError: Package ", "Tree Learner was not enabled in this build", "DependencyNotInstalled",
+      "error.SolverError: The solver ", "was not found or an older version is installed", "numpy.dtype size changed",
+      "numpy.core.multiarray failed to import", "can't find '__main__' module", "could not find `Cargo.toml`",
+      /* of urllib, requests, httpx and openai: a service that refuses or does not answer */
+      "HTTP Error 401: ", "HTTP Error 403: ", "HTTP Error 429: ", "HTTP Error 5#: ", "401 Client Error: ", "403 Client Error: ",
+      "429 Client Error: ", "5# Server Error: ", "Client error '401 ", "Client error '403 ", "Client error '429 ",
+      "Server error '5# ", "Read timed out. (read timeout=", "RemoteDisconnected", "CERTIFICATE_VERIFY_FAILED",
+      "RateLimitError: Error code: ", "AuthenticationError: Error code: ", "PermissionDeniedError: Error code: ",
+      "InternalServerError: Error code: ", "APIConnectionError: ", "APITimeoutError: "}},
     {LINEAGE_CAUSE_DISK, true,
      {"No space left", "Disk quota exceeded", "[Errno 28]", "os error 28", "errno = 28", "ENOSPC", "disk is full", "disk full",
       "not enough space on the disk", "device is full", "SQLITE_FULL", "[Errno 122]", "os error 122", "echo: I/O error",
       "printf: I/O error", "curl: (23)", "PytorchStreamWriter failed writing", ". unexpected pos # vs #",
-      "# requested and # written"}}, /* dash, curl, torch and numpy do not pass on the words of the system */
+      "# requested and # written", "Cannot write binary data to ", "wrote only # of # bytes", "FileStream.Write incomplete",
+      "Input/output error"}}, /* dash, curl, torch, numpy, LightGBM, tar and XGBoost do not pass on the words of the system */
     {LINEAGE_CAUSE_DISK, false, {"File too large", "os error 27", "EFBIG"}},
     {LINEAGE_CAUSE_MEMORY, false,
      {"MemoryError", "OutOfMemory", "OOM when allocating", "maximum allowed buffer size", "out of shared memory",
       "OutOfResources", "out of memory", "bad_alloc", ": bad allocation\n", "allocate memory", "OUT_OF_MEMORY",
-      "RESOURCE_EXHAUSTED", "failed to allocate", "unable to allocate", "memory allocation of", "oom_kill", "oom-kill",
+      "RESOURCE_EXHAUSTED", "unable to allocate", "memory allocation of", "oom_kill", "oom-kill",
       "oom killer", "OOMKilled", "heap limit", "cannot allocate vector", "allocation failed", "DefaultCPUAllocator", "ENOMEM",
       "[Errno 12]", "os error 12)", "not enough memory", "insufficient memory", "ALLOC_FAILED", "insufficient shared memory",
       "No available memory", "memory limit exceeded", "exceeding memory limits", /* of Spark, beside YARN's */
       "beyond physical memory limits", "TERM_MEMLIMIT", "mem #kb exceeded limit", /* PBS: mem, vmem, pmem */
       "exceeded memory limit", "malloc of size", "memory exhausted", "Allowed memory size", "not enough GPU memory",
-      "larger than the available KV cache memory", "less than desired GPU memory", "failed to allocate", "could not allocate",
-      "cannot allocate", "can't allocate", "failed to alloc", "bad_array_new_length"}},
+      "larger than the available KV cache memory", "less than desired GPU memory", "could not allocate",
+      "cannot allocate", "can't allocate", "failed to alloc", "bad_array_new_length", "Memory allocation still failed"}},
     {LINEAGE_CAUSE_ARGUMENTS, false,
      {"error: argument ", "unrecognized argument", "unrecognized option", "GetoptError", "unknown option", "unknown flag",
       "unknown argument", "unexpected argument", "arguments are required", "invalid value '", "invalid value \"",
@@ -74,7 +84,8 @@ static const struct {
       "Ambiguous option", "expected one argument", "invalid choice", "does not have a value", "requires an argument",
       "ConfigAttributeError", "unrecognized command", "Unknown arguments", "Error merging override", "ConfigKeyError",
       "ConfigAddedError", "mismatched input", "no viable alternative", /* of Java: */ "Invalid maximum heap size",
-      "Invalid initial heap size", "Unrecognized VM option", "Initial heap size set to a larger value"}},
+      "Invalid initial heap size", "Unrecognized VM option", "Initial heap size set to a larger value",
+      "draccus.utils.DecodingError", "omegaconf.errors.", "cannot be added since the config is locked", "No idea what '", "MissingParameterException"}},
     {LINEAGE_CAUSE_DIVERGENCE, false,
      {"diverged", "diverging", "diverges", "divergence detected",
       "loss divergence", /* not KL divergence, nor divergences of NUTS */ "is nan", "nan loss", "became nan",
@@ -83,7 +94,7 @@ static const struct {
       "not finite", "nan detected", "found nan", "loss=nan", "loss: nan", "nan or inf", "inf or nan", "contains nan",
       "contain nan", "NaN in ", "loss exploded", "loss is inf", "Invalid loss, terminating", /* of Keras */ "not a finite number",
       "Minimum loss scale", "loss scale already at minimum", "invalid value (nan)", "invalid value (inf)", "element < 0",
-      "NaN/Inf", "nan encountered", "found invalid values:", "encountered nan"}},
+      "NaN/Inf", "nan encountered", "found invalid values:", "encountered nan", "not contain infs or NaNs"}},
     {LINEAGE_CAUSE_TIME, false, {"DUE TO TIME LIMIT"}}, /* Slurm: `CANCELLED AT .. DUE TO TIME LIMIT` */
     {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
     {LINEAGE_CAUSE_TIME, false,
