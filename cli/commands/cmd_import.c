@@ -582,7 +582,7 @@ static bool is_history(const struct import_options *o, const char *path)
         return true;
     /* A pipe can be read only once. */
     return there && S_ISREG(st.st_mode) && !history_log_score(path, o->metric) &&
-           (history_tool_of(path) || history_is_binary(path));
+           (history_tool_of(path) || history_is_no_log(path));
 }
 
 static int check_from(const struct import_options *o)

@@ -44,8 +44,8 @@ const char *history_tool_of(const char *path);
  * lineage_import reads; else NULL. */
 const char *history_log_score(const char *path, const char *metric);
 
-/* Whether the file is not meant to be read as text: an archive or a pickle would be reported by the columns of its first bytes. */
-bool history_is_binary(const char *path);
+/* Whether the file is an archive, a pickle, YAML or a drawn table, of which no column could be named. */
+bool history_is_no_log(const char *path);
 
 /* Returns the history with its runs in the order in which they started, or NULL with the reason, which names the file. */
 json_t *history_read(const char *path, const struct history_options *options, char why[HISTORY_WHY_MAX]);

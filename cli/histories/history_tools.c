@@ -155,16 +155,6 @@ const char *history_log_score(const char *path, const char *metric)
 
 #define OLD_PICKLE "ccopy_reg" /* the first bytes of an object in a pickle of protocol 0, which is text */
 
-bool history_is_binary(const char *path)
-{
-    char head[512];
-    FILE *in = fopen(path, "re");
-    const size_t n = in ? fread(head, 1, sizeof head, in) : 0;
-    if (in)
-        fclose(in);
-    return memchr(head, '\0', n) != NULL || (n > 9 && memcmp(head, OLD_PICKLE, 9) == 0);
-}
-
 static bool is_any(const char *path)
 {
     return path != NULL;
@@ -466,6 +456,16 @@ static const char *remedy_of(const char *path)
          "is of bayesian-optimization; make a table of its points: jq '. as $s | [range(.target | length) | . as $i | "
          "([$s.keys, $s.params[$i]] | transpose | map({(.[0]): .[1]}) | add) + {target: $s.target[$i]}]' FILE >points.json, and "
          "import that with --map target=metric (a higher one is better)"},
+        {IN_HEAD("+--", "--+", "|"),
+         "is a table drawn with lines; write JSON or CSV (optuna trials .. -f json >FILE), and import that"},
+        {IN_HEAD("-datetime_complete:", "number:", "state:"),
+         "is YAML of Optuna; write JSON (optuna trials .. -f json >FILE), and import that"},
+        {IN_HEAD("apiVersion:", "kind:", ""),
+         "is YAML of Kubernetes; write JSON (kubectl get .. -o json >FILE), and import that"},
+        {IN_HEAD("[{", "\"misc\":", "\"idxs\":"),
+         "is of hyperopt; make a table of its trials: jq '[.[] | (.misc.vals | map_values(.[0])) + {name: \"\\(.tid)\", loss: "
+         ".result.loss, state: (if .result.status == \"fail\" then \"failed\" else [\"running\", \"running\", \"finished\", "
+         "\"failed\", \"killed\"][.state] end)}]' FILE >trials.json, and import that with --metric loss"},
         {IN_HEAD("{", "kubeflow.org/", "\"parameterAssignments\""),
          "is of Katib; make a table of its trials: jq '[(.items // [.])[] | select(.kind == \"Trial\") | "
          "([.spec.parameterAssignments[]? | {(.name): .value}] | add) + ([.status.observation.metrics[]? | {(.name): .latest}] | "
@@ -478,6 +478,16 @@ static const char *remedy_of(const char *path)
         if (shows(path, &known[i].sign))
             return known[i].remedy;
     return NULL;
+}
+
+bool history_is_no_log(const char *path)
+{
+    char head[512];
+    FILE *in = fopen(path, "re");
+    const size_t n = in ? fread(head, 1, sizeof head, in) : 0;
+    if (in)
+        fclose(in);
+    return memchr(head, '\0', n) != NULL || remedy_of(path);
 }
 
 /* Sets the reason if a folder that is of no tool has files of one, such as mlflow.db, and returns whether it has. */

@@ -1090,6 +1090,15 @@ sed -n "s/.*\(jq '.*'\) FILE.*/\1 katib.json/p" err >katib.jq
 must_fail 2 'is of bayesian-optimization; make a table of its points: jq ' \
     import -C inside "$real/bayesian-optimization-3.4.json" --direction higher
 sed -n "s/.*\(jq '.*'\) FILE.*/\1/p" err >points.jq
+must_fail 2 'is of hyperopt; make a table of its trials: jq ' import -C inside "$real/hyperopt-0.3.json" --direction lower
+sed -n "s/.*\(jq '.*'\) FILE.*/\1/p" err >hyperopt.jq
+# Optuna's CLI draws a table or writes YAML if nothing else is asked for.
+printf '+--------+-------+\n| number | value |\n+--------+-------+\n|      0 |   0.5 |\n' >lines.txt
+must_fail 2 'lines.txt is a table drawn with lines; write JSON or CSV' import -C inside lines.txt --direction lower
+printf -- "- datetime_complete: '2026-12-01'\n  number: 0\n  state: COMPLETE\n  value: 0.5\n" >optuna.yaml
+must_fail 2 'is YAML of Optuna; write JSON' import -C inside optuna.yaml --direction lower
+printf 'apiVersion: v1\nkind: List\nitems: []\n' >katib.yaml
+must_fail 2 'is YAML of Kubernetes; write JSON (kubectl get' import -C inside katib.yaml --direction lower
 if command -v jq >/dev/null; then
     jq .trials determined.json >runs.json
     run import -C determined runs.json --direction lower --map latest.val_loss=metric
@@ -1105,6 +1114,15 @@ crash  json:12' "$(cells determined 15,9,10)"
 random-b2 discard 
 random-c3 crash ' "$(cells katib 7,9,10)"
     must_have katib/results.tsv "lr=0.01; opt=adam"
+    sh hyperopt.jq <"$real/hyperopt-0.3.json" >trials.json
+    run import -C hyperopt trials.json --direction lower --metric loss
+    must_exit 0
+    must_equal '0 keep 0.9205522921757233
+1 crash 
+2 crash 
+3 crash 
+4 discard 5.297295982235931' "$(cells hyperopt 7,9,10)"
+    must_have hyperopt/results.tsv 'x=0.040545836334156427'
     sh points.jq <"$real/bayesian-optimization-3.4.json" >points.json
     run import -C points points.json --direction higher --map target=metric
     must_exit 0
