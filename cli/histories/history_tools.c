@@ -153,8 +153,6 @@ const char *history_log_score(const char *path, const char *metric)
     return has_word(line, name) ? name : NULL;
 }
 
-#define OLD_PICKLE "ccopy_reg" /* the first bytes of an object in a pickle of protocol 0, which is text */
-
 static bool is_any(const char *path)
 {
     return path != NULL;
@@ -436,7 +434,7 @@ static const char *remedy_of(const char *path)
          "import that"},
         {IN_HEAD("PK", "", ""), "is an archive; unzip it into a folder and import that"},
         {IN_HEAD("\x80", "", ""), PICKLE},
-        {IN_HEAD(OLD_PICKLE, "", ""), PICKLE},
+        {IN_HEAD("ccopy_reg", "", ""), PICKLE}, /* of protocol 0, which is text */
         {IN_FILES(4, .is_file = is_hydra_file),
          "is of Hydra, which keeps no score of a job; let its Optuna sweeper write a study "
          "(hydra.sweeper.storage=sqlite:///study.db) and import that, or print a score and run the jobs by `lineage night`"},

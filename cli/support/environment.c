@@ -66,7 +66,7 @@ static const struct {
      {"MemoryError", "OutOfMemory", "OOM when allocating", "maximum allowed buffer size", "out of shared memory",
       "OutOfResources", "out of memory", "bad_alloc", ": bad allocation\n", "allocate memory", "OUT_OF_MEMORY",
       "RESOURCE_EXHAUSTED", "unable to allocate", "memory allocation of", "oom_kill", "oom-kill",
-      "oom killer", "OOMKilled", "heap limit", "cannot allocate vector", "allocation failed", "DefaultCPUAllocator", "ENOMEM",
+      "oom killer", "OOMKilled", "heap limit", "allocation failed", "DefaultCPUAllocator", "ENOMEM",
       "[Errno 12]", "os error 12)", "not enough memory", "insufficient memory", "ALLOC_FAILED", "insufficient shared memory",
       "No available memory", "memory limit exceeded", "exceeding memory limits", /* of Spark, beside YARN's */
       "beyond physical memory limits", "TERM_MEMLIMIT", "mem #kb exceeded limit", /* PBS: mem, vmem, pmem */
