@@ -301,7 +301,17 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'ppo_micro_batch_size_per_gpu': 8}", "micro_batch.tokens, a number of tokens and not of sequences"},
         {"{'warmup_ratio': 0.1}", "training.warmup, as warmup_ratio * the number of updates"},
         {"{'trainer': {'total_epochs': 15}}", "training.iterations, as total_epochs * the questions of the data / env.questions"},
-        {"{'max_steps': 100}", "training.iterations, as max_steps / the updates of an iteration"},
+        {"{'max_steps': 100}", "training.iterations: as max_steps / the updates of an iteration from TRL, max_steps itself"},
+        /* several settings of that name; flags; beginnings that are not ours */
+        {"{'warmup': 10}", "the nearest known one is start.warm_start.warmup, training.warmup or algorithm.length.warmup"},
+        {"{'horizon': 10000}", "the coefficient of the KL penalty is constant; algorithm.distill.horizon is a number of tokens"},
+        {"{'n-samples-per-prompt': 8}", "what OpenRLHF calls n_samples_per_prompt is training.group_size here"},
+        {"{'--Clip-Grad': 1}", "what verl calls clip_grad is training.clip_norm here"},
+        {"{'actor_train': {'name': 'x'}}", "no setting has a name like it"},
+        {"{'opsm_delta': 0.01}", "opsm.lower, as exp(-opsm_delta)"},
+        {"{'dual_clip_loss': true}", "loss.clip_c, as 1 + 2 * pg_clip"},
+        {"{'actor': {'optimizer': {'beta2': 0.95}}}", "what AReaL calls optimizer.beta2 is training.adam_beta2 here"},
+        {"{'orchestrator': {'eval': {'group_size': 4}}}", "what prime-rl calls eval.group_size is evaluation.seeds here"},
         {"{'algorithm': {'kl_ctrl': {'type': 'fixed', 'kl_coef': 0.001}}}", "loss.kl_coef with kl.place reward"},
         {"{'eps_clip': 0.2}", "for eps_clip of OpenRLHF there is loss.clip_low and loss.clip_high"},
         {"{'behave_imp_weight_cap': 5}", "correction.cap with a small icepop.floor"},
@@ -315,8 +325,8 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'vllm_importance_sampling_clip_min': 0.5}", "icepop.floor, below which the weight is 0"},
         /* values, some of which are keys of another program */
         {"{'loss': {'name': 'vanilla'}}", "for vanilla of verl there is loss.name ppo"},
-        {"{'correction': {'name': 'icepop'}}", "for icepop of its paper there is correction.name tis with icepop.floor"},
-        {"{'loss': {'name': 'IcePop'}}", "for icepop of its paper there is correction.name tis with icepop.floor"},
+        {"{'correction': {'name': 'icepop'}}", "for icepop of Ring-1T there is correction.name tis with icepop.floor"},
+        {"{'loss': {'name': 'IcePop'}}", "for icepop of Ring-1T there is correction.name tis with icepop.floor"},
         {"{'loss': {'name': 'flash-reinforce'}}", "flash_reinforce of OpenRLHF has no equal here"},
         {"{'loss': {'name': 'flash_reinforce'}}", "flash_reinforce of OpenRLHF has no equal here"},
         {"{'loss': {'name': 'rollout_is'}}", "rollout_is of SkyRL has no equal here: its ratio is to the sampler"},
@@ -377,21 +387,20 @@ static void names_of_other_trainers_are_known(void **state)
 /* No name is one of ours, which would be read, and every path exists. */
 static void names_of_other_trainers_lead_to_settings(void **state)
 {
-    const struct recipe_foreign *foreign;
     (void)state;
-    for (size_t i = 0; (foreign = recipe_foreign_at(i)); i++) {
-        const char *path = foreign->path;
-        if (path ? !path[0] != (foreign->words != NULL) : !foreign->words)
-            fail_msg("%s: a row has a path, or words, or \"\" with words", foreign->name);
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(recipe_foreign_at(k)->name, foreign->name) == 0)
-                fail_msg("%s is there twice", foreign->name);
+    for (struct recipe_foreign_name name = {.row = NULL}, other; recipe_foreign_next(&name);) {
+        const char *path = name.row->path, *words = name.row->words;
+        if (path ? !path[0] != (words != NULL) : !words)
+            fail_msg("%s: a row has a path, or words, or \"\" with words", name.row->names);
+        for (other = (struct recipe_foreign_name){.row = NULL}; recipe_foreign_next(&other) && other.text != name.text;)
+            if (other.n == name.n && memcmp(other.text, name.text, name.n) == 0)
+                fail_msg("%.*s is there twice", (int)name.n, name.text);
         if (!path || !path[0])
             continue;
         bool task = strncmp(path, "env.", 4) == 0 || strncmp(path, "algorithm.", 10) == 0;
         path += strncmp(path, "env.", 4) == 0 ? 4 : 0;
         if (!recipe_find(task ? &recipe_task : &recipe_root, path))
-            fail_msg("%s: no setting %s", foreign->name, foreign->path);
+            fail_msg("%s: no setting %s", name.row->names, name.row->path);
     }
 }
 

@@ -29,546 +29,496 @@
 #define SLOW_CRITIC "the value head is trained from the first update on"
 
 /*
- * Grouped by program. Of two rows that fit, the longer name counts. A name that ends with * is a beginning, also of objects. A
- * choice of a setting of ours is named behind that setting. A row has a path only where value, unit and direction are the same.
+ * A row has all names that get one answer, each program's behind its own. Of two names that fit, the longer one counts. A name that
+ * ends with * is a beginning, also of objects; one after ^ is not the end of a longer one. A choice of a setting of ours is named
+ * behind that setting. A row has a path only where value, unit and direction are the same.
  */
 static const struct recipe_foreign table[] = {
-    {"dynamic_clip", "A2TGPO", NULL, "algorithm.beta above 0"},
-    {"clip_beta", "A2TGPO", "algorithm.beta", NULL},
-    {"adv_rescale_alpha", "A2TGPO", "algorithm.alpha", NULL},
-    {"norm_adv_by_std", "A2TGPO", "algorithm.norm_by_std", NULL},
-    {"info_gain_type", "A2TGPO", "algorithm.gain", NULL},
-    {"info_gain_norm_mode", "A2TGPO", "algorithm.name", NULL},
-    {"orm_distribution", "AgentEvolver", "algorithm.adca.outcome", NULL},
-    {"prm_scheme", "AgentEvolver", "algorithm.adca.scheme", NULL},
-    {"do_batch_norm", "AgentEvolver", "algorithm.adca.batch_norm", NULL},
-    {"enable_length_normalization", "AgentEvolver", "algorithm.adca.length_normalisation", NULL},
-    {"prm_epoch", "AgentEvolver", "algorithm.prm.epochs", NULL},
-    {"alpha_min", "AgentEvolver", "algorithm.schedule.alpha_end", NULL},
-    {"skip_type", "AgentEvolver", "judge.skip", NULL},
-    {"concurrent", "AgentEvolver", "judge.concurrency", NULL},
-    {"model_name", "AgentEvolver", "judge.model", NULL},
-    {"overall_score_source", "AgentEvolver", NULL, "always the outcome: the prompt of the judge names success or failure"},
-    {"evaluation_type", "AgentEvolver", NULL, "judge.endpoint (api), or no endpoint: the environment's rules judge"},
-    {"api_max_retries", "AgentEvolver", NULL,
-     "judge.deadline, judge.timeout and judge.backoff: attempts end with the time for a rollout"},
-    {"llm_evaluation_log_dir", "AgentEvolver", NULL, "judge.cache: the file with each request's digest and answer"},
-    {"enable_adca_metric", "AgentEvolver", NULL,
-     "telemetry, which always has the shares: judge_good_success, judge_bad_failure and so on"},
-
-    {"adv_estimator", "verl", "algorithm.name", NULL},
-    {"norm_adv_by_std_in_grpo", "verl", "algorithm.norm_by_std", NULL},
-    {"lam", "verl", "algorithm.gae.lam", NULL},
-    {"algorithm.name.gae", "verl", NULL, "algorithm.name ppo"},
-    {"filter_groups*", "verl", NULL, "algorithm.filter.zero_advantage, which leaves groups out and samples none in their place"},
-    {"kl_ctrl*", "verl", NONE, CONTROLLER},
-    {"kl_ctrl.kl_coef", "verl", NULL, "loss.kl_coef with kl.place reward"},
-    {"target_kl", "verl", NONE, CONTROLLER},
-    {"pf_ppo*", "verl", NONE, "no rollout is drawn again by its reward (PF-PPO)"},
-    {"use_pf_ppo", "verl", NONE, "no rollout is drawn again by its reward (PF-PPO)"},
-    {"loss_agg_mode", "verl", "loss.aggregation", NULL},
-    {"loss_scale_factor", "verl", NONE, "seq-mean-token-sum-norm divides by the longest rollout that is possible"},
-    {"loss.aggregation.token-sum", "verl", NONE, "a sum over tokens grows with the minibatch"},
-    {"loss_mode", "verl", "loss.name", NULL},
-    {"policy_loss*", "verl", "loss.name", NULL},
-    {"loss.name.vanilla", "verl", NULL, "loss.name ppo"},
-    {"loss.name.ppo_clip", "verl", NULL, "loss.name ppo"},
-    {"rollout_correction.loss_type", "verl", NULL, "correction.name bypass with loss.name ppo or reinforce"},
-    {"clip_ratio", "verl", NULL, "loss.clip_low and loss.clip_high"},
-    {"clip_ratio_low", "verl", "loss.clip_low", NULL},
-    {"clip_ratio_high", "verl", "loss.clip_high", NULL},
-    {"clip_ratio_c", "verl", "loss.clip_c", NULL},
-    {"clip_cov*", "verl", NONE, COVARIANCE},
-    {"kl_cov*", "verl", NONE, COVARIANCE},
-    {"ppo_kl_coef", "verl", NONE, COVARIANCE},
-    {"tau_pos", "verl", NONE, SOFT},
-    {"tau_neg", "verl", NONE, SOFT},
-    {"dro_beta", "verl", "dro.beta", NULL},
-    {"entropy_coeff", "verl", NONE, ENTROPY},
-    {"calculate_entropy", "verl", NULL, "telemetry, which always has the entropy"},
-    {"calculate_sum_pi_squared", "verl", NONE, "no algorithm of a recipe has an optimal token baseline"},
-    {"use_kl_loss", "verl", NULL, "loss.kl_coef above 0, with kl.place loss"},
-    {"kl_loss_coef", "verl", "loss.kl_coef", NULL},
-    {"kl_loss_type", "verl", "kl.estimator", NULL},
-    {"kl_penalty", "verl", "kl.estimator", NULL},
-    {"kl.estimator.low_var_kl", "verl", NULL, "kl.estimator k3"},
-    {"kl.estimator.k3+", "verl", NULL, "kl.estimator k3 with kl_gradient.straight_through"},
-    {"kl.estimator.k1+", "verl", NULL, "kl.estimator k1 with kl_gradient.straight_through"},
-    {"kl.estimator.low_var_kl+", "verl", NULL, "kl.estimator k3 with kl_gradient.straight_through"},
-    {"kl.estimator.mse", "verl", NULL, "kl.estimator k2"},
-    {"use_kl_in_reward", "verl", NULL, "loss.kl_coef above 0, with kl.place reward"},
-    {"cliprange_value", "verl", "value.cliprange", NULL},
-    {"critic_warmup", "verl", NONE, SLOW_CRITIC},
-    {"critic*", "verl", NONE, CRITIC},
-    {"critic.optim.lr", "verl", "value.lr", NULL},
-    {"critic.cliprange_value", "verl", "value.cliprange", NULL},
-    {"rollout_is", "verl", NULL, "correction.name, with correction.level token or sequence"},
-    {"rollout_correction*", "verl", "correction.name", NULL},
-    {"bypass_mode", "verl", NULL, "correction.name bypass"},
-    {"rollout_is_level", "verl", "correction.level", NULL},
-    {"rollout_is_threshold", "verl", "correction.cap", NULL},
-    {"rollout_is_batch_normalize", "verl", NONE, "importance weights are not divided by their mean"},
-    {"rollout_rs", "verl", "correction.reject", NULL},
-    {"rollout_rs_threshold", "verl", "correction.reject_threshold", NULL},
-    {"router_replay*", "verl", "routing.replay", NULL},
-    {"enable_rollout_routing_replay", "verl", NULL, "routing.replay R3"},
-    {"train_batch_size", "verl", "env.questions", NULL},
-    {"rollout.n", "verl", "training.group_size", NULL},
-    {"rollout_n", "verl", "training.group_size", NULL},
-    {"max_assistant_turns", "verl", "env.max_turns", NULL},
-    {"max_user_turns", "verl", "env.max_turns", NULL},
-    {"prompt_length", "verl", NONE, LENGTHS},
-    {"response_length", "verl", NONE, LENGTHS},
-    {"max_prompt_length", "verl", NONE, LENGTHS},
-    {"max_response_length", "verl", NONE, LENGTHS},
-    {"ppo_mini_batch_size", "verl", NULL, "training.minibatch, as ppo_mini_batch_size * training.group_size"},
-    {"ppo_epochs", "verl", "training.epochs", NULL},
-    {"total_epochs", "verl", NULL, "training.iterations, as total_epochs * the questions of the data / env.questions"},
-    {"ppo_max_token_len_per_gpu", "verl", "micro_batch.tokens", NULL},
-    {"ppo_micro_batch_size*", "verl", NULL, "micro_batch.tokens, a number of tokens and not of sequences"},
-    {"use_dynamic_bsz", "verl", NULL, "micro_batch.tokens above 0"},
-    {"log_prob_micro_batch_size*", "verl", NULL, "micro_batch.tokens, a number of tokens and not of sequences"},
-    {"log_prob_max_token_len_per_gpu", "verl", "micro_batch.tokens", NULL},
-    {"log_prob_use_dynamic_bsz", "verl", NULL, "micro_batch.tokens above 0"},
-    {"grad_clip", "verl", "training.clip_norm", NULL},
-    {"clip_grad", "verl", "training.clip_norm", NULL},
-    {"betas", "verl", NULL, "training.adam_beta1 and training.adam_beta2"},
-    {"lr_warmup_steps", "verl", NULL, "training.warmup, a number of updates and not of iterations"},
-    {"lr_warmup_steps_ratio", "verl", NULL, "training.warmup, as lr_warmup_steps_ratio * the number of updates"},
-    {"min_lr_ratio", "verl", "training.final_rate", NULL},
-    {"lr_min", "verl", NULL, "training.final_rate, as lr_min / training.lr"},
-    {"total_training_steps", "verl", "training.iterations", NULL},
-    {"test_freq", "verl", "evaluation.every", NULL},
-    {"val_before_train", "verl", NONE, "the untrained policy is a trial of its own, with training.iterations 0"},
-    {"val_kwargs.n", "verl", "evaluation.seeds", NULL},
-    {"val_kwargs.temperature", "verl", "evaluation.temperature", NULL},
-    {"distillation_loss_coef", "verl", "algorithm.distill.coef", NULL},
-    {"distillation_loss.loss_mode", "verl", "algorithm.distill.how", NULL},
-    {"distillation_loss.clip_ratio", "verl", NULL, "algorithm.distill_clip.low and algorithm.distill_clip.high"},
-    {"distillation_loss.clip_ratio_low", "verl", "algorithm.distill_clip.low", NULL},
-    {"distillation_loss.clip_ratio_high", "verl", "algorithm.distill_clip.high", NULL},
-    {"distillation.enabled", "verl", NULL, "algorithm.distill.how"},
-    {"loss_max_clamp", "verl", NULL, "algorithm.distill_clip.gap, a bound of the difference of log-probs"},
-    {"log_prob_min_clamp", "verl", NONE,
-     "a teacher's log-prob is limited by its distance to the policy's: algorithm.distill_clip.gap"},
-    {"use_policy_gradient", "verl", NULL, "algorithm.distill.how advantage"},
-    {"use_task_rewards", "verl", NULL,
-     "algorithm.name opd (false), or algorithm.distill beside an algorithm with rewards (true)"},
-    {"teacher_models*", "verl", "algorithm.teacher", NULL},
-    {"multi_turn*", "verl", NONE, "the environment decides on turns and tools"},
-    {"multi_turn.max_assistant_turns", "verl", "env.max_turns", NULL},
-    {"multi_turn.max_user_turns", "verl", "env.max_turns", NULL},
-    {"gpu_memory_utilization", "verl", NONE, ENGINE},
-    {"fsdp*", "verl", NONE, HARDWARE},
-    {"megatron*", "verl", NONE, HARDWARE},
-    {"n_gpus_per_node", "verl", NONE, HARDWARE},
-    {"nnodes", "verl", NONE, HARDWARE},
-    {"tensor_model_parallel_size", "verl", NONE, HARDWARE},
-    {"save_freq", "verl", NONE, WRITTEN},
-    {"logger*", "verl", NONE, WRITTEN},
-    {"project_name", "verl", NONE, WRITTEN},
-    {"experiment_name", "verl", "name", NULL},
-    {"model.path", "verl", NONE, MODEL},
-    {"reward_model*", "verl", NONE, REWARDS},
-    {"reward_manager*", "verl", NONE, REWARDS},
-    {"custom_reward_function*", "verl", "algorithm.hooks.score", NULL},
-
-    {"sync_ref_model", "TRL", NULL, "reference.kind ema"},
-    {"ref_model_sync_steps", "TRL", NULL, "reference.every, as ref_model_sync_steps / the updates of an iteration"},
-    {"ref_model_mixup_alpha", "TRL", NULL, "reference.decay, as 1 - ref_model_mixup_alpha, with reference.kind ema"},
-    {"num_generations", "TRL", "training.group_size", NULL},
-    {"num_generations_eval", "TRL", "evaluation.seeds", NULL},
-    {"epsilon_low", "TRL", "loss.clip_low", NULL},
-    {"epsilon_high", "TRL", "loss.clip_high", NULL},
-    {"delta", "TRL", "loss.clip_c", NULL},
-    {"loss_type", "TRL", "loss.name", NULL},
-    {"loss.name.grpo", "TRL", NULL, "loss.name ppo with loss.aggregation seq-mean-token-mean"},
-    {"loss.name.dapo", "TRL", NULL, "loss.name ppo with loss.aggregation token-mean"},
-    {"loss.name.bnpo", "TRL", NULL, "loss.name ppo with loss.aggregation token-mean"},
-    {"loss.name.dr_grpo", "TRL", NULL, "loss.name ppo with loss.aggregation seq-mean-token-sum-norm"},
-    {"importance_sampling_level", "TRL", NULL, "loss.name gspo for sequence"},
-    {"scale_rewards", "TRL", NULL, "algorithm.norm_by_std: true for group, false for none"},
-    {"normalize_advantages", "TRL", NONE, "advantages are not normalised over the whole batch, but by reinforce_plus_plus"},
-    {"reward_clip_range", "TRL", NONE, REWARDS},
-    {"reward_weights", "TRL", NONE, REWARDS},
-    {"num_iterations", "TRL", "training.epochs", NULL},
-    {"max_steps", "TRL", NULL, "training.iterations, as max_steps / the updates of an iteration"},
-    {"num_train_epochs", "TRL", NULL, "training.iterations, as num_train_epochs * the questions of the data / env.questions"},
-    {"per_device_train_batch_size", "TRL", NULL,
-     "training.minibatch, as per_device_train_batch_size * gradient_accumulation_steps * the number of devices"},
-    {"gradient_accumulation_steps", "TRL", NULL, "training.minibatch for an update, and micro_batch.tokens for a part of it"},
-    {"gradient_checkpointing*", "TRL", NULL, "micro_batch.activation_bytes, a number of bytes"},
-    {"steps_per_generation", "TRL", NULL,
-     "training.minibatch, as env.questions * training.group_size * gradient_accumulation_steps / steps_per_generation"},
-    {"generation_batch_size", "TRL", NULL, "env.questions, as generation_batch_size / training.group_size"},
-    {"max_grad_norm", "TRL", "training.clip_norm", NULL},
-    {"warmup_steps", "TRL", "training.warmup", NULL},
-    {"warmup_ratio", "TRL", NULL, "training.warmup, as warmup_ratio * the number of updates"},
-    {"lr_scheduler*", "TRL", NULL, "training.warmup and training.final_rate: linear warm-up, then a cosine or a constant"},
-    {"adam_epsilon", "TRL", NONE, MUON_ADAM},
-    {"optim", "TRL", NONE, MUON_ADAM},
-    {"optim.lr", "prime-rl", "training.lr", NULL},
-    {"eval_steps", "TRL", NULL, "evaluation.every, as eval_steps / the updates of an iteration"},
-    {"vf_coef", "TRL", "value.coef", NULL},
-    {"cliprange", "TRL", NULL, "loss.clip_low and loss.clip_high"},
-    {"max_tool_calling_iterations", "TRL", "env.max_turns", NULL},
-    {"max_completion_length", "TRL", NONE, LENGTHS},
-    {"teacher_model_name_or_path", "TRL", "algorithm.teacher", NULL},
-    {"router_aux_loss_coef", "TRL", "model.experts.balance", NULL},
-    {"vllm_importance_sampling_correction", "TRL", NULL, "correction.name tis"},
-    {"vllm_importance_sampling_cap", "TRL", "correction.cap", NULL},
-    {"vllm_importance_sampling_mode", "TRL", NULL,
-     "correction.level token or sequence; for a mask also icepop.floor, outside of which the weight is 0"},
-    {"vllm_importance_sampling_clip_max", "TRL", "correction.cap", NULL},
-    {"vllm_importance_sampling_clip_min", "TRL", NULL, "icepop.floor, below which the weight is 0 as with a mask there"},
-    {"vllm_*", "TRL", NONE, ENGINE},
-    {"use_vllm", "TRL", NONE, ENGINE},
-    {"use_transformers_*", "TRL", NONE, ENGINE},
-    {"off_policy_mask_threshold", "TRL", NULL,
-     "opsm.lower, as exp(-off_policy_mask_threshold), with opsm.unit rollout and a very large opsm.upper"},
-    {"use_bias_correction_kl", "TRL", NULL, "kl.place unbiased, with kl.estimator k3"},
-    {"vespo_k_pos", "TRL", "vespo.k_pos", NULL},
-    {"vespo_lambda_pos", "TRL", "vespo.lambda_pos", NULL},
-    {"vespo_k_neg", "TRL", "vespo.k_neg", NULL},
-    {"vespo_lambda_neg", "TRL", "vespo.lambda_neg", NULL},
-    {"sapo_temperature_*", "TRL", NONE, SOFT},
-    {"entropy_coef*", "TRL", NONE, ENTROPY},
-    {"use_adaptive_entropy", "TRL", NONE, ENTROPY},
-    {"entropy_target", "TRL", NONE, ENTROPY},
-    {"top_entropy_quantile", "TRL", NONE,
-     "every token of the policy is trained on, or those that algorithm.hooks.weights chooses"},
-    {"multi_objective_aggregation", "TRL", NONE, REWARDS},
-    {"normalize_then_sum", "TRL", NONE, REWARDS},
-    {"chat_template*", "TRL", NONE, TEXTS},
-    {"top_p", "TRL", NONE, SAMPLING},
-    {"top_k", "TRL", NONE, SAMPLING},
-    {"min_p", "TRL", NONE, SAMPLING},
-    {"repetition_penalty", "TRL", NONE, SAMPLING},
-    {"generation_kwargs*", "TRL", NONE, SAMPLING},
-    {"disable_dropout", "TRL", NULL, "nothing to set: the policy has no dropout"},
-    {"bf16", "TRL", NONE, "the learner computes in single precision; sampler.precision is that of the sampler"},
-    {"fp16", "TRL", NONE, "the learner computes in single precision; sampler.precision is that of the sampler"},
-    {"report_to", "TRL", NONE, WRITTEN},
-    {"logging_steps", "TRL", NONE, WRITTEN},
-    {"log_completions", "TRL", NULL, "lineage train --rollouts FILE"},
-    {"save_steps", "TRL", NONE, WRITTEN},
-    {"output_dir", "TRL", NONE, WRITTEN},
-    {"model_name_or_path", "TRL", NONE, MODEL},
-    {"model_init_kwargs*", "TRL", NONE, MODEL},
-    {"algorithm.name.iw_opd", "TRL", NONE, "opd and algorithm.distill do not weigh a teacher by the ratio to the sampler"},
-    {"algorithm.name.sdpo", "TRL", NONE, "opsd is the only algorithm whose teacher is the policy"},
-    {"algorithm.name.a2po", "TRL", NONE, "no algorithm fits optimal values before training"},
-
-    {"model.name", "prime-rl", NONE, MODEL},
-    {"kd_coef", "prime-rl", "algorithm.distill.coef", NULL},
-    {"algo.type", "prime-rl", "algorithm.name", NULL},
-    {"loss.type", "prime-rl", "loss.name", NULL},
-    {"loss.name.default", "prime-rl", NULL, "loss.name dppo"},
-    {"dppo_mask_low", "prime-rl", "dppo.mask_low", NULL},
-    {"dppo_mask_high", "prime-rl", "dppo.mask_high", NULL},
-    {"ipo_threshold", "prime-rl", "ipo.threshold", NULL},
-    {"kl_tau", "prime-rl", "sampler_kl.tau", NULL},
-    {"adv_tau", "prime-rl", "algorithm.advantage_scale", NULL},
-    {"teacher_tau", "prime-rl", "algorithm.distill.coef", NULL},
-    {"loss.import_path", "prime-rl", NONE, "a loss is code of the core; algorithm.hooks.weights weighs tokens"},
-    {"tool_names", "prime-rl", NULL,
-     "echo's roles: algorithm.echo.roles weighs each tool's tokens; there is one tool in an environment"},
-    {"build_samples", "prime-rl", "algorithm.hooks.weights", NULL},
-    {"observation_weights", "prime-rl", "algorithm.hooks.weights", NULL},
-    {"finalize_group", "prime-rl", NULL,
-     "algorithm.custom.command for advantages, and algorithm.hooks.weights for what is trained on"},
-    {"score_rollout", "prime-rl", "algorithm.hooks.score", NULL},
-    {"score_group", "prime-rl", NULL, "algorithm.custom.command, which gets the finished rollouts and gives advantages"},
-    {"echo.filter.import_path", "prime-rl", "algorithm.hooks.weights", NULL},
-    {"filter.import_path", "prime-rl", "algorithm.hooks.weights", NULL},
-    {"demo_key", "prime-rl", NULL, "algorithm.distill.shown demonstration, which the environment makes"},
-    {"episode_agents", "prime-rl", NULL,
-     "algorithm.hierarchy.branches and .turns: the rows of an episode share their first turns"},
-    {"sampling.source", "prime-rl", "algorithm.teacher", NULL},
-    {"max_completion_tokens", "prime-rl", NONE, LENGTHS},
-    {"replay_store", "prime-rl", NULL, "data.file: rollouts that `lineage train --rollouts FILE` has kept"},
-    {"easy_threshold", "prime-rl", NULL, "env.allocation.drop_above, which keeps what is at its bound"},
-    {"hard_threshold", "prime-rl", NULL, "env.allocation.drop_below, which keeps what is at its bound"},
-    {"curriculum*", "prime-rl", NULL, "environments: pool, allocation and groups"},
-    {"online_difficulty_filtering", "prime-rl", NULL,
-     "algorithm.filter.zero_advantage, which leaves groups out and samples none in their place"},
-    {"filter_zero_advantages", "prime-rl", "algorithm.filter.zero_advantage", NULL},
-    {"rollouts_per_example", "prime-rl", "training.group_size", NULL},
-    {"batch_size", "prime-rl", "training.minibatch", NULL},
-    {"token_batch_size", "prime-rl", NONE, "an update has a number of rollouts: training.minibatch"},
-    {"max_async_level", "prime-rl", "sampler.staleness", NULL},
-    {"max_off_policy_steps", "prime-rl", "sampler.max_staleness", NULL},
-    {"enable_router_replay", "prime-rl", NULL, "routing.replay R3"},
-    {"num_output_tokens_weight", "prime-rl", "algorithm.linear.output", NULL},
-    {"num_input_tokens_weight", "prime-rl", "algorithm.linear.input", NULL},
-    {"num_turns_weight", "prime-rl", "algorithm.linear.turns", NULL},
-    {"mask_truncated_completions", "prime-rl", "algorithm.filter.truncated", NULL},
-    {"seq_len", "prime-rl", "micro_batch.tokens", NULL},
-    {"max_norm", "prime-rl", "training.clip_norm", NULL},
-    {"max_inflight", "prime-rl", NONE, ENGINE},
-    {"wandb*", "prime-rl", NONE, WRITTEN},
-    {"ckpt*", "prime-rl", NULL, "lineage train --resume FILE --save-every N"},
-    {"eval.interval", "prime-rl", "evaluation.every", NULL},
-    {"betas1", "prime-rl", "training.adam_beta1", NULL},
-    {"betas2", "prime-rl", "training.adam_beta2", NULL},
-    {"min_lr", "prime-rl", NULL, "training.final_rate, as min_lr / training.lr"},
-    {"tokenizer*", "prime-rl", NONE, TEXTS},
-    {"renderer*", "prime-rl", NONE, TEXTS},
-    {"num_examples", "prime-rl", "evaluation.questions", NULL},
-    {"filter_overlong", "DAPO", "algorithm.filter.truncated", NULL},
-
-    {"n_samples_per_prompt", "OpenRLHF", "training.group_size", NULL},
-    {"eval.n_samples_per_prompt", "OpenRLHF", "evaluation.seeds", NULL},
-    {"eval.steps", "OpenRLHF", "evaluation.every", NULL},
-    {"eval.temperature", "OpenRLHF", "evaluation.temperature", NULL},
-    {"rollout_batch_size", "OpenRLHF", "env.questions", NULL},
-    {"vllm_generate_batch_size", "OpenRLHF", NONE, ENGINE},
-    {"advantage_estimator", "OpenRLHF", "algorithm.name", NULL},
-    {"algorithm.name.group_norm", "OpenRLHF", NULL, "algorithm.name grpo"},
-    {"algorithm.name.reinforce", "OpenRLHF", NULL, "algorithm.name reinforce_plus_plus"},
-    {"algorithm.name.reinforce_baseline", "OpenRLHF", NULL, "algorithm.name reinforce_plus_plus_baseline"},
-    {"eps_clip", "OpenRLHF", NULL, "loss.clip_low and loss.clip_high"},
-    {"eps_clip_low_high", "OpenRLHF", NULL, "loss.clip_low and loss.clip_high"},
-    {"dual_clip", "OpenRLHF", "loss.clip_c", NULL},
-    {"value_clip", "OpenRLHF", "value.cliprange", NULL},
-    {"freezing_steps", "OpenRLHF", NONE, SLOW_CRITIC},
-    {"critic.freezing_steps", "OpenRLHF", NONE, SLOW_CRITIC},
-    {"critic.adam.lr", "OpenRLHF", "value.lr", NULL},
-    {"critic.value_clip", "OpenRLHF", "value.cliprange", NULL},
-    {"init_kl_coef", "OpenRLHF", NULL, "loss.kl_coef with kl.place reward"},
-    {"kl_estimator", "OpenRLHF", "kl.estimator", NULL},
-    {"lambd", "OpenRLHF", "algorithm.gae.lam", NULL},
-    {"advantage.estimator", "OpenRLHF", "algorithm.name", NULL},
-    {"advantage.no_std_norm", "OpenRLHF", NULL, "algorithm.norm_by_std, where false is what true is there"},
-    {"no_advantage_std_norm", "OpenRLHF", NULL, "algorithm.norm_by_std, where false is what true is there"},
-    {"is_correction_mode", "OpenRLHF", "correction.name", NULL},
-    {"is_correction_level", "OpenRLHF", "correction.level", NULL},
-    {"is_correction_threshold", "OpenRLHF", NULL,
-     "icepop.floor and correction.cap for tokens, correction.reject_threshold for sequences"},
-    {"is_correction_gating", "OpenRLHF", NULL,
-     "correction.reject, or loss.name dppo_tv or dppo_kl for a bound of the divergence"},
-    {"kl.init_coef", "OpenRLHF", NULL, "loss.kl_coef with kl.place reward"},
-    {"kl.target", "OpenRLHF", NONE, CONTROLLER},
-    {"kl.horizon", "OpenRLHF", NONE, CONTROLLER},
-    {"kl.use_loss", "OpenRLHF", NULL, "kl.place: loss for true, reward for false"},
-    {"algo.kl.estimator", "OpenRLHF", "kl.estimator", NULL},
-    {"rollout.batch_size", "OpenRLHF", "env.questions", NULL},
-    {"micro_batch_size", "OpenRLHF", NULL, "micro_batch.tokens, a number of tokens and not of sequences"},
-    {"max_tokens_per_gpu", "OpenRLHF", "micro_batch.tokens", NULL},
-    {"train.max_epochs", "OpenRLHF", "training.epochs", NULL},
-    {"num_episodes", "OpenRLHF", NULL, "training.iterations, as num_episodes * the questions of the data / env.questions"},
-    {"lr_warmup_ratio", "OpenRLHF", NULL, "training.warmup, as lr_warmup_ratio * the number of updates"},
-    {"async_enable", "OpenRLHF", NULL, "sampler.staleness above 0"},
-    {"async_queue_size", "OpenRLHF", NULL, "sampler.staleness, the age of the weights in iterations"},
-    {"partial_rollout_enable", "OpenRLHF", NONE, "a rollout is sampled by one version of the weights"},
-    {"unbiased_gradient", "OpenRLHF", NULL, "kl.place unbiased"},
-    {"aux_loss_coef", "OpenRLHF", "model.experts.balance", NULL},
-    {"dynamic_filtering*", "OpenRLHF", NULL,
-     "algorithm.filter.zero_advantage, which leaves groups out and samples none in their place"},
-    {"overlong_buffer_len", "OpenRLHF", NULL,
-     "algorithm.target.length, as the longest response - overlong_buffer_len, with algorithm.length_penalty anchor"},
-    {"overlong_penalty_factor", "OpenRLHF", NULL, "algorithm.length_coef, whose unit is that of algorithm.length_penalty"},
-    {"stop_properly_penalty_coef", "OpenRLHF", NULL, "algorithm.filter.truncated, which gives such rollouts the advantage 0"},
-    {"reward.clip_range", "OpenRLHF", NONE, REWARDS},
-    {"reward.normalize_enable", "OpenRLHF", NONE, REWARDS},
-    {"apply_chat_template", "OpenRLHF", NONE, TEXTS},
-    {"max_new_tokens", "OpenRLHF", NONE, LENGTHS},
-    {"ema_beta", "OpenRLHF", NONE, "weights are not averaged; reference.kind ema averages those of the reference"},
-    {"enable_ema", "OpenRLHF", NONE, "weights are not averaged; reference.kind ema averages those of the reference"},
-    {"ds.*", "OpenRLHF", NONE, HARDWARE},
-    {"lora*", "OpenRLHF", NONE, "all weights of the small policy are trained"},
-    {"vllm.*", "OpenRLHF", NONE, ENGINE},
-    {"agent_func_path", "OpenRLHF", NONE, "environments are code of the trainer"},
-    {"remote_url", "OpenRLHF", "algorithm.hooks.score", NULL},
-
-    {"policy_loss_type", "SkyRL", "loss.name", NULL},
-    {"loss.name.regular", "SkyRL", NULL, "loss.name ppo"},
-    {"loss.name.dual_clip", "SkyRL", NULL, "loss.name ppo with loss.clip_c"},
-    {"loss.name.rollout_is", "SkyRL", NONE, "its ratio is to the sampler, with an interval; nearest is correction.name bypass"},
-    {"loss.name.cross_entropy", "SkyRL", NULL, "algorithm.name sft"},
-    {"loss.name.importance_sampling", "SkyRL", NULL, "loss.name reinforce with correction.name bypass"},
-    {"loss_reduction", "SkyRL", "loss.aggregation", NULL},
-    {"loss.aggregation.token_mean", "SkyRL", NULL, "loss.aggregation token-mean"},
-    {"loss.aggregation.token_mean_legacy", "SkyRL", NONE, "a mean over a micro-batch depends on how rollouts are packed"},
-    {"loss.aggregation.sequence_mean", "SkyRL", NULL, "loss.aggregation seq-mean-token-mean"},
-    {"loss.aggregation.seq_mean_token_sum_norm", "SkyRL", NULL, "loss.aggregation seq-mean-token-sum-norm"},
-    {"loss.aggregation.prompt_mean", "SkyRL", NONE, "no aggregation has a mean per question"},
-    {"max_seq_len", "SkyRL", NONE, "seq-mean-token-sum-norm divides by the longest rollout that is possible"},
-    {"kl_target", "SkyRL", NONE, CONTROLLER},
-    {"kl_estimator_type", "SkyRL", "kl.estimator", NULL},
-    {"use_entropy_loss", "SkyRL", NONE, ENTROPY},
-    {"entropy_loss_coef", "SkyRL", NONE, ENTROPY},
-    {"advantage_batch_normalize", "SkyRL", NONE,
-     "advantages are not normalised over the whole batch, but by reinforce_plus_plus"},
-    {"grpo_norm_by_std", "SkyRL", "algorithm.norm_by_std", NULL},
-    {"zero_variance_filter", "SkyRL", "algorithm.filter.zero_advantage", NULL},
-    {"zero_variance_filter_tol", "SkyRL", NONE, "algorithm.filter.zero_advantage takes equal rewards only"},
-    {"eps_clip_low", "SkyRL", "loss.clip_low", NULL},
-    {"eps_clip_high", "SkyRL", "loss.clip_high", NULL},
-    {"cispo_eps_clip_low", "SkyRL", "loss.clip_low", NULL},
-    {"cispo_eps_clip_high", "SkyRL", "loss.clip_high", NULL},
-    {"cispo_anchor", "SkyRL", NONE, "cispo's ratio is to the old policy; correction.name none makes that the sampler"},
-    {"dppo_type", "SkyRL", NULL, "loss.name dppo_tv or dppo_kl"},
-    {"delta_low", "SkyRL", "loss.clip_low", NULL},
-    {"delta_high", "SkyRL", "loss.clip_high", NULL},
-    {"use_tis", "SkyRL", NULL, "correction.name tis"},
-    {"tis_imp_ratio_cap", "SkyRL", "correction.cap", NULL},
-    {"tis_ratio_type", "SkyRL", "correction.level", NULL},
-    {"token_tis_ratio_clip_high", "SkyRL", "correction.cap", NULL},
-    {"sequence_tis_ratio_clip_high", "SkyRL", "correction.cap", NULL},
-    {"sequence_mask_metric", "SkyRL", NULL, "correction.reject with correction.reject_threshold"},
-    {"geo_mask_*", "SkyRL", NULL, "correction.reject with correction.reject_threshold"},
-    {"product_mask_*", "SkyRL", NULL, "correction.reject with correction.reject_threshold"},
-    {"outlier_token_is_threshold_*", "SkyRL", NULL, "correction.reject with correction.reject_threshold"},
-    {"token_mask_is_threshold_low", "SkyRL", "icepop.floor", NULL},
-    {"token_mask_is_threshold_high", "SkyRL", "correction.cap", NULL},
-    {"dynamic_sampling*", "SkyRL", NULL,
-     "algorithm.filter.zero_advantage, which leaves groups out and samples none in their place"},
-    {"update_epochs_per_batch", "SkyRL", "training.epochs", NULL},
-    {"trainer.epochs", "SkyRL", NULL, "training.iterations, as epochs * the questions of the data / env.questions"},
-    {"critic.optimizer_config.lr", "SkyRL", "value.lr", NULL},
-    {"critic_mini_batch_size", "SkyRL", NULL, "training.minibatch, as critic_mini_batch_size * training.group_size"},
-    {"max_tokens_per_microbatch", "SkyRL", "micro_batch.tokens", NULL},
-    {"moe_aux_loss_coeff", "SkyRL", "model.experts.balance", NULL},
-    {"policy_mini_batch_size", "SkyRL", NULL, "training.minibatch, as policy_mini_batch_size * training.group_size"},
-    {"micro_train_batch_size_per_gpu", "SkyRL", NULL, "micro_batch.tokens, a number of tokens and not of sequences"},
-    {"micro_forward_batch_size_per_gpu", "SkyRL", NULL, "micro_batch.tokens, a number of tokens and not of sequences"},
-    {"num_warmup_steps", "SkyRL", NULL, "training.warmup, a number of updates"},
-    {"adam_betas", "SkyRL", NULL, "training.adam_beta1 and training.adam_beta2"},
-    {"eval_interval", "SkyRL", "evaluation.every", NULL},
-    {"eval_n_samples_per_prompt", "SkyRL", "evaluation.seeds", NULL},
-    {"max_staleness_steps", "SkyRL", "sampler.max_staleness", NULL},
-    {"apply_overlong_filtering", "SkyRL", "algorithm.filter.truncated", NULL},
-    {"zero_reward_on_non_stop", "SkyRL", NULL, "algorithm.filter.truncated, which gives such rollouts the advantage 0"},
-    {"moe_enable_routing_replay", "SkyRL", NULL, "routing.replay R3"},
-    {"max_generate_length", "SkyRL", NONE, LENGTHS},
-
-    {"max_head_offpolicyness", "AReaL", "sampler.max_staleness", NULL},
-    {"eps_clip_higher", "AReaL", "loss.clip_high", NULL},
-    {"c_clip", "AReaL", "loss.clip_c", NULL},
-    {"loss.name.m2po", "AReaL", NONE,
-     "no mask limits the second moment of the ratios; opsm and correction.reject limit rollouts"},
-    {"m2_threshold", "AReaL", NONE, "no mask limits the second moment of the ratios; opsm and correction.reject limit rollouts"},
-    {"critic.eps_clip", "AReaL", "value.cliprange", NULL},
-    {"critic.optimizer.lr", "AReaL", "value.lr", NULL},
-    {"kl_ctl", "AReaL", NULL, "loss.kl_coef with kl.place reward"},
-    {"discount", "AReaL", NULL, "algorithm.gamma, a discount per turn"},
-    {"turn_discount", "AReaL", "algorithm.gamma", NULL},
-    {"gae_lambda", "AReaL", "algorithm.gae.lam", NULL},
-    {"adv_norm*", "AReaL", NULL, "algorithm.norm_by_std, and the mean by algorithm.name"},
-    {"reward_norm*", "AReaL", NULL, "algorithm.norm_by_std, and the mean by algorithm.name"},
-    {"reward_scaling", "AReaL", NONE, REWARDS},
-    {"reward_bias", "AReaL", NONE, REWARDS},
-    {"reward_clip", "AReaL", NONE, REWARDS},
-    {"overlong_reward_penalty", "AReaL", NULL, "algorithm.length_penalty anchor"},
-    {"overlong_tokens", "AReaL", NULL,
-     "algorithm.target.length, as the longest response - overlong_tokens, with algorithm.length_penalty anchor"},
-    {"mask_no_eos_with_zero", "AReaL", NULL, "algorithm.filter.truncated, which gives such rollouts the advantage 0"},
-    {"use_sapo_loss", "AReaL", NULL, "loss.name sapo"},
-    {"sapo_tau_*", "AReaL", NONE, SOFT},
-    {"recompute_logprob", "AReaL", NULL, "correction.name recompute"},
-    {"prox_logp_method", "AReaL", NULL, "correction.name recompute or decoupled: proximal log-probs are always computed"},
-    {"use_decoupled_loss", "AReaL", NULL, "correction.name decoupled"},
-    {"rejection_sampling*", "AReaL", NULL, "correction.reject"},
-    {"behave_imp_weight_cap", "AReaL", NULL,
-     "correction.cap with a small icepop.floor: tokens outside of this interval have the weight 0"},
-    {"ppo_n_minibatches", "AReaL", NULL, "training.minibatch, as env.questions * training.group_size / ppo_n_minibatches"},
-    {"gradient_clipping", "AReaL", "training.clip_norm", NULL},
-    {"n_samples", "AReaL", "training.group_size", NULL},
-    {"total_train_epochs", "AReaL", NULL,
-     "training.iterations, as total_train_epochs * the questions of the data / env.questions"},
-    {"total_train_steps", "AReaL", "training.iterations", NULL},
-    {"warmup_steps_proportion", "AReaL", NULL, "training.warmup, as warmup_steps_proportion * the number of updates"},
-    {"max_concurrent_rollouts", "AReaL", NONE, ENGINE},
-    {"distill_loss_weight", "AReaL", "algorithm.distill.coef", NULL},
-    {"sglang*", "AReaL", NONE, ENGINE},
-    {"allocation_mode", "AReaL", NONE, HARDWARE},
-
-    {"max_steps_off_policy", "tinker-cookbook", "sampler.max_staleness", NULL},
-    {"groups_per_batch", "tinker-cookbook", "env.questions", NULL},
-    {"kl_penalty_coef", "tinker-cookbook", NULL, "loss.kl_coef with kl.place reward"},
-    {"kl_discount_factor", "tinker-cookbook", NONE, "the KL penalty of a token is not discounted"},
-    {"kl_reference_config*", "tinker-cookbook", NULL, "reference.kind"},
-    {"loss_fn", "tinker-cookbook", "loss.name", NULL},
-    {"loss_fn_config*", "tinker-cookbook", NULL, "loss.clip_low and loss.clip_high, and dro.beta"},
-    {"num_substeps", "tinker-cookbook", NULL, "training.minibatch, as env.questions * training.group_size / num_substeps"},
-    {"num_minibatches", "tinker-cookbook", NULL, "training.minibatch, as env.questions * training.group_size / num_minibatches"},
-    {"remove_constant_reward_groups", "tinker-cookbook", "algorithm.filter.zero_advantage", NULL},
-    {"compute_post_kl", "tinker-cookbook", NULL, "telemetry, which always has the KL of an update"},
-    {"eval_every", "tinker-cookbook", "evaluation.every", NULL},
-    {"save_every", "tinker-cookbook", NULL, "lineage train --resume FILE --save-every N"},
-    {"num_epochs", "tinker-cookbook", NULL, "training.iterations, as num_epochs * the questions of the data / env.questions"},
-    {"teacher_sync_every", "tinker-cookbook", NONE, "the teacher of opsd is the live policy"},
-    {"train_group_size", "tinker-cookbook", "training.group_size", NULL},
-    {"test_group_size", "tinker-cookbook", "evaluation.seeds", NULL},
-    {"load_checkpoint_path", "tinker-cookbook", "start.checkpoint", NULL},
-    {"base_model", "tinker-cookbook", NONE, MODEL},
-    {"renderer_name", "tinker-cookbook", NONE, TEXTS},
-    {"lr_schedule", "tinker-cookbook", NULL,
-     "training.warmup and training.final_rate: linear warm-up, then a cosine or a constant"},
-    {"max_concurrent_generation", "tinker-cookbook", NONE, ENGINE},
-    {"teacher_config*", "tinker-cookbook", "algorithm.teacher", NULL},
-    {"algorithm.name.sdft", "tinker-cookbook", NONE,
-     "its teacher is the start and its targets are the teacher's top tokens; opsd is prime-rl's form"},
-
-    {"algorithm.name.flash_reinforce", "OpenRLHF", NONE, "no algorithm subtracts the mean of the batch alone"},
-    {"loss.name.flash_reinforce", "OpenRLHF", NONE, "no algorithm subtracts the mean of the batch alone"},
-    {"loss.name.icepop", "its paper", NULL, "correction.name tis with icepop.floor and correction.cap"},
-    {"correction.name.icepop", "its paper", NULL, "correction.name tis with icepop.floor and correction.cap"},
+    {"algorithm.adca.batch_norm", NULL, "AgentEvolver: do_batch_norm"},
+    {"algorithm.adca.length_normalisation", NULL, "AgentEvolver: enable_length_normalization"},
+    {"algorithm.adca.outcome", NULL, "AgentEvolver: orm_distribution"},
+    {"algorithm.adca.scheme", NULL, "AgentEvolver: prm_scheme"},
+    {"algorithm.advantage_scale", NULL, "prime-rl: adv_tau"},
+    {"algorithm.alpha", NULL, "A2TGPO: adv_rescale_alpha"},
+    {"algorithm.beta", NULL, "A2TGPO: clip_beta"},
+    {"algorithm.distill.coef", NULL,
+     "verl: distillation_loss_coef prime-rl: kd_coef teacher_tau AReaL: distill_loss_weight slime: opd_kl_coef"},
+    {"algorithm.distill.how", NULL, "verl: distillation_loss.loss_mode"},
+    {"algorithm.distill_clip.high", NULL, "verl: distillation_loss.clip_ratio_high"},
+    {"algorithm.distill_clip.low", NULL, "verl: distillation_loss.clip_ratio_low"},
+    {"algorithm.filter.truncated", NULL,
+     "prime-rl: mask_truncated_completions DAPO: filter_overlong SkyRL: apply_overlong_filtering"},
+    {"algorithm.filter.zero_advantage", NULL,
+     "prime-rl: filter_zero_advantages SkyRL: zero_variance_filter tinker-cookbook: remove_constant_reward_groups"},
+    {"algorithm.gae.lam", NULL, "verl: lam OpenRLHF: lambd AReaL: gae_lambda"},
+    {"algorithm.gain", NULL, "A2TGPO: info_gain_type"},
+    {"algorithm.gamma", NULL, "AReaL: turn_discount"},
+    {"algorithm.hooks.score", NULL,
+     "verl: custom_reward_function* prime-rl: score_rollout OpenRLHF: remote_url slime: custom_rm_path rm_url"},
+    {"algorithm.hooks.weights", NULL, "prime-rl: build_samples observation_weights echo.filter.import_path filter.import_path"},
+    {"algorithm.linear.input", NULL, "prime-rl: num_input_tokens_weight"},
+    {"algorithm.linear.output", NULL, "prime-rl: num_output_tokens_weight"},
+    {"algorithm.linear.turns", NULL, "prime-rl: num_turns_weight"},
+    {"algorithm.name", NULL,
+     "A2TGPO: info_gain_norm_mode verl: adv_estimator prime-rl: algo.type OpenRLHF: advantage_estimator "
+     "advantage.estimator"},
+    {"algorithm.norm_by_std", NULL,
+     "A2TGPO: norm_adv_by_std verl: norm_adv_by_std_in_grpo SkyRL: grpo_norm_by_std slime: grpo_std_normalization"},
+    {"algorithm.prm.epochs", NULL, "AgentEvolver: prm_epoch"},
+    {"algorithm.schedule.alpha_end", NULL, "AgentEvolver: alpha_min"},
+    {"algorithm.teacher", NULL,
+     "verl: teacher_models* TRL: teacher_model_name_or_path prime-rl: sampling.source tinker-cookbook: teacher_config* "
+     "slime: opd_teacher_load"},
+    {"correction.cap", NULL,
+     "verl: rollout_is_threshold TRL: vllm_importance_sampling_cap vllm_importance_sampling_clip_max SkyRL: "
+     "tis_imp_ratio_cap token_tis_ratio_clip_high sequence_tis_ratio_clip_high token_mask_is_threshold_high slime: "
+     "tis_clip ROLL: is_weight.upper_bound"},
+    {"correction.level", NULL,
+     "verl: rollout_is_level OpenRLHF: is_correction_level SkyRL: tis_ratio_type ROLL: is_weight.weight_type"},
+    {"correction.name", NULL, "verl: rollout_correction* OpenRLHF: is_correction_mode"},
+    {"correction.reject", NULL, "verl: rollout_rs"},
+    {"correction.reject_threshold", NULL, "verl: rollout_rs_threshold"},
+    {"dppo.mask_high", NULL, "prime-rl: dppo_mask_high"},
+    {"dppo.mask_low", NULL, "prime-rl: dppo_mask_low"},
+    {"dro.beta", NULL, "verl: dro_beta"},
+    {"env.allocation.drop_above", NULL, "ROLL: difficulty_high_threshold"},
+    {"env.allocation.drop_below", NULL, "ROLL: difficulty_low_threshold"},
+    {"env.max_turns", NULL,
+     "verl: max_assistant_turns max_user_turns multi_turn.max_assistant_turns multi_turn.max_user_turns TRL: "
+     "max_tool_calling_iterations ROLL: max_actions_per_traj"},
+    {"env.questions", NULL,
+     "verl: train_batch_size OpenRLHF: rollout_batch_size rollout.batch_size AReaL: train_dataset.batch_size "
+     "tinker-cookbook: groups_per_batch ROLL: num_env_groups"},
+    {"evaluation.every", NULL,
+     "verl: test_freq prime-rl: eval.interval OpenRLHF: eval.steps SkyRL: eval_interval tinker-cookbook: eval_every"},
+    {"evaluation.questions", NULL, "prime-rl: num_examples"},
+    {"evaluation.seeds", NULL,
+     "verl: val_kwargs.n TRL: num_generations_eval prime-rl: eval.group_size eval.source.group_size OpenRLHF: "
+     "eval.n_samples_per_prompt SkyRL: "
+     "eval_n_samples_per_prompt AReaL: eval_gconfig.n_samples tinker-cookbook: test_group_size slime: "
+     "n_samples_per_eval_prompt ROLL: val_n_sample val_env_manager.group_size"},
+    {"evaluation.temperature", NULL,
+     "verl: val_kwargs.temperature prime-rl: eval.sampling.temperature OpenRLHF: eval.temperature AReaL: "
+     "eval_gconfig.temperature slime: eval_temperature"},
+    {"icepop.floor", NULL, "SkyRL: token_mask_is_threshold_low"},
+    {"ipo.threshold", NULL, "prime-rl: ipo_threshold"},
+    {"judge.concurrency", NULL, "AgentEvolver: concurrent"},
+    {"judge.model", NULL, "AgentEvolver: model_name"},
+    {"judge.skip", NULL, "AgentEvolver: skip_type"},
+    {"kl.estimator", NULL, "verl: kl_loss_type kl_penalty OpenRLHF: kl_estimator algo.kl.estimator SkyRL: kl_estimator_type"},
+    {"loss.aggregation", NULL, "verl: loss_agg_mode SkyRL: loss_reduction"},
+    {"loss.clip_c", NULL, "verl: clip_ratio_c TRL: delta OpenRLHF: dual_clip AReaL: c_clip slime: eps_clip_c"},
+    {"loss.clip_high", NULL,
+     "verl: clip_ratio_high TRL: epsilon_high SkyRL: eps_clip_high cispo_eps_clip_high delta_high AReaL: eps_clip_higher "
+     "ROLL: pg_clip_high"},
+    {"loss.clip_low", NULL,
+     "verl: clip_ratio_low TRL: epsilon_low SkyRL: eps_clip_low cispo_eps_clip_low delta_low ROLL: pg_clip_low"},
+    {"loss.kl_coef", NULL, "verl: kl_loss_coef"},
+    {"loss.name", NULL,
+     "verl: loss_mode policy_loss* TRL: loss_type prime-rl: loss.type SkyRL: policy_loss_type tinker-cookbook: loss_fn"},
+    {"micro_batch.tokens", NULL,
+     "verl: ppo_max_token_len_per_gpu log_prob_max_token_len_per_gpu prime-rl: seq_len OpenRLHF: max_tokens_per_gpu SkyRL: "
+     "max_tokens_per_microbatch AReaL: max_tokens_per_mb slime: log_probs_max_tokens_per_gpu ROLL: "
+     "max_tokens_per_microbatch_in_train max_tokens_per_microbatch_in_infer"},
+    {"model.experts.balance", NULL, "TRL: router_aux_loss_coef OpenRLHF: aux_loss_coef SkyRL: moe_aux_loss_coeff"},
+    {"name", NULL, "verl: experiment_name prime-rl: run.name AReaL: trial_name ROLL: exp_name"},
+    {"routing.replay", NULL, "verl: router_replay*"},
+    {"sampler.max_staleness", NULL,
+     "prime-rl: max_off_policy_steps SkyRL: max_staleness_steps AReaL: max_head_offpolicyness tinker-cookbook: "
+     "max_steps_off_policy"},
+    {"sampler.staleness", NULL, "prime-rl: max_async_level"},
+    {"sampler_kl.tau", NULL, "prime-rl: kl_tau"},
+    {"seed", NULL, "slime: rollout_seed"},
+    {"start.checkpoint", NULL, "tinker-cookbook: load_checkpoint_path"},
+    {"training.adam_beta1", NULL, "prime-rl: betas1 AReaL: optimizer.beta1"},
+    {"training.adam_beta2", NULL, "prime-rl: betas2 AReaL: optimizer.beta2"},
+    {"training.clip_norm", NULL, "verl: grad_clip clip_grad TRL: max_grad_norm prime-rl: max_norm AReaL: gradient_clipping"},
+    {"training.epochs", NULL, "verl: ppo_epochs TRL: num_iterations OpenRLHF: train.max_epochs SkyRL: update_epochs_per_batch"},
+    {"training.final_rate", NULL, "verl: min_lr_ratio"},
+    {"training.group_size", NULL,
+     "verl: rollout.n rollout_n TRL: num_generations prime-rl: rollouts_per_example OpenRLHF: n_samples_per_prompt AReaL: "
+     "n_samples tinker-cookbook: train_group_size ROLL: num_return_sequences_in_group num_return_sequences "
+     "train_env_manager.group_size"},
+    {"training.iterations", NULL, "verl: total_training_steps AReaL: total_train_steps slime: num_rollout"},
+    {"training.lr", NULL, "prime-rl: optim.lr AReaL: optimizer.lr ROLL: training_args.learning_rate"},
+    {"training.minibatch", NULL, "prime-rl: batch_size slime: global_batch_size"},
+    {"training.temperature", NULL, "slime: rollout_temperature"},
+    {"training.warmup", NULL, "TRL: warmup_steps"},
+    {"training.weight_decay", NULL, "ROLL: l2"},
+    {"value.cliprange", NULL,
+     "verl: cliprange_value critic.cliprange_value OpenRLHF: value_clip critic.value_clip AReaL: critic.eps_clip"},
+    {"value.coef", NULL, "TRL: vf_coef"},
+    {"value.lr", NULL,
+     "verl: critic.optim.lr OpenRLHF: critic.adam.lr SkyRL: critic.optimizer_config.lr AReaL: critic.optimizer.lr"},
+    {"vespo.k_neg", NULL, "TRL: vespo_k_neg"},
+    {"vespo.k_pos", NULL, "TRL: vespo_k_pos"},
+    {"vespo.lambda_neg", NULL, "TRL: vespo_lambda_neg"},
+    {"vespo.lambda_pos", NULL, "TRL: vespo_lambda_pos"},
+    {NULL, "algorithm.beta above 0", "A2TGPO: dynamic_clip"},
+    {NULL, "algorithm.custom.command for advantages, and algorithm.hooks.weights for what is trained on",
+     "prime-rl: finalize_group"},
+    {NULL, "algorithm.custom.command, which gets the finished rollouts and gives advantages",
+     "prime-rl: score_group slime: custom_advantage_function_path"},
+    {NULL, "algorithm.distill.how advantage", "verl: use_policy_gradient"},
+    {NULL, "algorithm.distill.how advantage, beside an algorithm with rewards", "slime: use_opd"},
+    {NULL, "algorithm.distill.how", "verl: distillation.enabled"},
+    {NULL, "algorithm.distill.shown demonstration, which the environment makes", "prime-rl: demo_key"},
+    {NULL, "algorithm.distill_clip.gap, a bound of the difference of log-probs", "verl: loss_max_clamp"},
+    {NULL, "algorithm.distill_clip.low and algorithm.distill_clip.high", "verl: distillation_loss.clip_ratio"},
+    {NULL, "algorithm.filter.truncated, which gives such rollouts the advantage 0",
+     "OpenRLHF: stop_properly_penalty_coef SkyRL: zero_reward_on_non_stop AReaL: mask_no_eos_with_zero ROLL: max_len_mask"},
+    {NULL, "algorithm.filter.zero_advantage, which leaves groups out and samples none in their place",
+     "verl: filter_groups* prime-rl: online_difficulty_filtering OpenRLHF: dynamic_filtering* SkyRL: dynamic_sampling* "
+     "slime: over_sampling_batch_size"},
+    {NULL, "algorithm.gamma, a discount per turn", "AReaL: discount"},
+    {NULL, "algorithm.hierarchy.branches and .turns: the rows of an episode share their first turns", "prime-rl: episode_agents"},
+    {NULL, "algorithm.length_coef, whose unit is that of algorithm.length_penalty", "OpenRLHF: overlong_penalty_factor"},
+    {NULL, "algorithm.length_penalty anchor", "AReaL: overlong_reward_penalty"},
+    {NULL, "algorithm.length_penalty with algorithm.length_coef", "ROLL: add_len_reward response_length_penalty_coef"},
+    {NULL, "algorithm.name grpo", "OpenRLHF: algorithm.name.group_norm"},
+    {NULL, "algorithm.name opd (false), or algorithm.distill beside an algorithm with rewards (true)", "verl: use_task_rewards"},
+    {NULL, "algorithm.name opd", "ROLL: is_pure_opd"},
+    {NULL, "algorithm.name ppo", "verl: algorithm.name.gae"},
+    {NULL, "algorithm.name reinforce_plus_plus", "OpenRLHF: algorithm.name.reinforce"},
+    {NULL, "algorithm.name reinforce_plus_plus_baseline", "OpenRLHF: algorithm.name.reinforce_baseline"},
+    {NULL, "algorithm.name sft", "SkyRL: loss.name.cross_entropy"},
+    {NULL, "algorithm.name: grpo subtracts the mean of the group, reward takes the outcome itself",
+     "slime: rewards_normalization disable_rewards_normalization"},
+    {NULL, "algorithm.norm_by_std, and the mean by algorithm.name",
+     "AReaL: adv_norm* reward_norm* ROLL: norm_mean_type norm_std_type"},
+    {NULL, "algorithm.norm_by_std, where false is what true is there",
+     "OpenRLHF: advantage.no_std_norm no_advantage_std_norm slime: disable_grpo_std_normalization"},
+    {NULL, "algorithm.norm_by_std: true for group, false for none", "TRL: scale_rewards"},
+    {NULL, "algorithm.target.length, as the longest response - overlong_buffer_len, with algorithm.length_penalty anchor",
+     "OpenRLHF: overlong_buffer_len"},
+    {NULL, "algorithm.target.length, as the longest response - overlong_tokens, with algorithm.length_penalty anchor",
+     "AReaL: overlong_tokens"},
+    {NULL, "always the outcome: the prompt of the judge names success or failure", "AgentEvolver: overall_score_source"},
+    {NULL, "correction.cap with a small icepop.floor: tokens outside of this interval have the weight 0",
+     "AReaL: behave_imp_weight_cap"},
+    {NULL, "correction.level token or sequence; for a mask also icepop.floor, outside of which the weight is 0",
+     "TRL: vllm_importance_sampling_mode"},
+    {NULL, "correction.name bypass with loss.name ppo or reinforce", "verl: rollout_correction.loss_type"},
+    {NULL, "correction.name bypass", "verl: bypass_mode"},
+    {NULL, "correction.name decoupled", "AReaL: use_decoupled_loss"},
+    {NULL, "correction.name none, where the ratio is to the log-probs of the sampler", "slime: use_rollout_logprobs"},
+    {NULL, "correction.name recompute or decoupled: proximal log-probs are always computed", "AReaL: prox_logp_method"},
+    {NULL, "correction.name recompute", "AReaL: recompute_logprob ROLL: enable_old_logprobs_recompute"},
+    {NULL, "correction.name tis with icepop.floor and correction.cap", "Ring-1T: loss.name.icepop correction.name.icepop"},
+    {NULL, "correction.name tis", "TRL: vllm_importance_sampling_correction SkyRL: use_tis"},
+    {NULL, "correction.name, with correction.level token or sequence", "verl: rollout_is"},
+    {NULL, "correction.name, with correction.level, correction.cap and correction.reject", "ROLL: train_infer_correction*"},
+    {NULL, "correction.reject with correction.reject_threshold",
+     "SkyRL: sequence_mask_metric geo_mask_* product_mask_* outlier_token_is_threshold_* ROLL: "
+     "train_infer_correction.filters*"},
+    {NULL, "correction.reject", "AReaL: rejection_sampling*"},
+    {NULL, "correction.reject, or loss.name dppo_tv or dppo_kl for a bound of the divergence", "OpenRLHF: is_correction_gating"},
+    {NULL, "data.file: rollouts that `lineage train --rollouts FILE` has kept",
+     "prime-rl: replay_store slime: load_debug_rollout_data"},
+    {NULL, "echo's roles: algorithm.echo.roles weighs each tool's tokens; there is one tool in an environment",
+     "prime-rl: tool_names"},
+    {NULL, "env.allocation.drop_above and env.allocation.drop_below, which leave questions out of later iterations",
+     "ROLL: difficulty_mask"},
+    {NULL, "env.allocation.drop_above, which keeps what is at its bound", "prime-rl: easy_threshold"},
+    {NULL, "env.allocation.drop_below, which keeps what is at its bound", "prime-rl: hard_threshold"},
+    {NULL, "env.questions of each environment", "prime-rl: source.ratio"},
+    {NULL, "env.questions, as generation_batch_size / training.group_size", "TRL: generation_batch_size"},
+    {NULL, "environments", "prime-rl: source.env source.name ROLL: custom_envs tags"},
+    {NULL, "environments: pool, allocation and groups", "prime-rl: curriculum*"},
+    {NULL, "evaluation.every, and lineage train --save-every N", "AReaL: freq_steps freq_epochs freq_secs"},
+    {NULL, "evaluation.every: as eval_steps / the updates of an iteration from TRL, eval_steps itself from ROLL",
+     "TRL: eval_steps"},
+    {NULL, "evaluation.temperature 0", "AReaL: eval_gconfig.greedy ROLL: val_greedy"},
+    {NULL, "icepop.floor and correction.cap for tokens, correction.reject_threshold for sequences",
+     "OpenRLHF: is_correction_threshold"},
+    {NULL, "icepop.floor, below which the weight is 0 as with a mask there", "TRL: vllm_importance_sampling_clip_min"},
+    {NULL, "judge.cache: the file with each request's digest and answer", "AgentEvolver: llm_evaluation_log_dir"},
+    {NULL, "judge.deadline, judge.timeout and judge.backoff: attempts end with the time for a rollout",
+     "AgentEvolver: api_max_retries"},
+    {NULL, "judge.endpoint (api), or no endpoint: the environment's rules judge", "AgentEvolver: evaluation_type"},
+    {NULL, "kl.estimator k1 with kl_gradient.straight_through", "verl: kl.estimator.k1+"},
+    {NULL, "kl.estimator k2", "verl: kl.estimator.mse"},
+    {NULL, "kl.estimator k3 with kl_gradient.straight_through", "verl: kl.estimator.k3+ kl.estimator.low_var_kl+"},
+    {NULL, "kl.estimator k3", "verl: kl.estimator.low_var_kl"},
+    {NULL, "kl.place unbiased", "OpenRLHF: unbiased_gradient"},
+    {NULL, "kl.place unbiased, with kl.estimator k3", "TRL: use_bias_correction_kl slime: use_unbiased_kl"},
+    {NULL, "kl.place: loss for true, reward for false", "OpenRLHF: kl.use_loss"},
+    {NULL, "lineage train --resume FILE --save-every N",
+     "prime-rl: ckpt* resume.step resume.dir tinker-cookbook: save_every slime: save_interval"},
+    {NULL, "lineage train --rollouts FILE", "TRL: log_completions slime: save_debug_rollout_data"},
+    {NULL, "loss.aggregation seq-mean-token-mean", "SkyRL: loss.aggregation.sequence_mean"},
+    {NULL, "loss.aggregation seq-mean-token-sum-norm", "SkyRL: loss.aggregation.seq_mean_token_sum_norm"},
+    {NULL, "loss.aggregation token-mean", "SkyRL: loss.aggregation.token_mean"},
+    {NULL, "loss.aggregation: token-mean for true, seq-mean-token-mean for false", "slime: calculate_per_token_loss"},
+    {NULL, "loss.clip_c, as 1 + 2 * pg_clip", "ROLL: dual_clip_loss"},
+    {NULL, "loss.clip_low and loss.clip_high",
+     "verl: clip_ratio TRL: cliprange OpenRLHF: eps_clip eps_clip_low_high ROLL: pg_clip"},
+    {NULL, "loss.clip_low and loss.clip_high, and dro.beta", "tinker-cookbook: loss_fn_config*"},
+    {NULL, "loss.clip_low and loss.clip_high, which are always two", "ROLL: use_pg_clip_range"},
+    {NULL, "loss.kl_coef above 0, with kl.place loss", "verl: use_kl_loss"},
+    {NULL, "loss.kl_coef above 0, with kl.place reward", "verl: use_kl_in_reward ROLL: add_token_level_kl"},
+    {NULL, "loss.kl_coef with kl.place reward",
+     "verl: kl_ctrl.kl_coef OpenRLHF: init_kl_coef kl.init_coef AReaL: kl_ctl tinker-cookbook: kl_penalty_coef"},
+    {NULL, "loss.name dppo", "prime-rl: loss.name.default"},
+    {NULL, "loss.name dppo_tv or dppo_kl", "SkyRL: dppo_type"},
+    {NULL, "loss.name gspo for seq", "ROLL: importance_sampling"},
+    {NULL, "loss.name gspo for sequence", "TRL: importance_sampling_level"},
+    {NULL, "loss.name ppo with loss.aggregation seq-mean-token-mean", "TRL: loss.name.grpo"},
+    {NULL, "loss.name ppo with loss.aggregation seq-mean-token-sum-norm", "TRL: loss.name.dr_grpo"},
+    {NULL, "loss.name ppo with loss.aggregation token-mean", "TRL: loss.name.dapo loss.name.bnpo"},
+    {NULL, "loss.name ppo with loss.clip_c", "SkyRL: loss.name.dual_clip"},
+    {NULL, "loss.name ppo", "verl: loss.name.vanilla loss.name.ppo_clip SkyRL: loss.name.regular"},
+    {NULL, "loss.name reinforce with correction.name bypass", "SkyRL: loss.name.importance_sampling"},
+    {NULL, "loss.name sapo", "AReaL: use_sapo_loss"},
+    {NULL, "loss.name", "ROLL: use_policy_loss_type pg_variant"},
+    {NULL, "micro_batch.activation_bytes, a number of bytes", "TRL: gradient_checkpointing*"},
+    {NULL, "micro_batch.tokens above 0", "verl: use_dynamic_bsz log_prob_use_dynamic_bsz slime: use_dynamic_batch_size"},
+    {NULL, "micro_batch.tokens, a number of tokens and not of micro-batches", "AReaL: mb_spec* n_mbs"},
+    {NULL, "micro_batch.tokens, a number of tokens and not of sequences",
+     "verl: ppo_micro_batch_size* log_prob_micro_batch_size* OpenRLHF: micro_batch_size SkyRL: "
+     "micro_train_batch_size_per_gpu micro_forward_batch_size_per_gpu"},
+    {NULL, "nothing to set: the policy has no dropout", "TRL: disable_dropout slime: attention_dropout hidden_dropout"},
+    {NULL, "opsm.lower, as exp(-off_policy_mask_threshold), with opsm.unit rollout and a very large opsm.upper",
+     "TRL: off_policy_mask_threshold"},
+    {NULL, "opsm.lower, as exp(-opsm_delta), with opsm.unit rollout and a very large opsm.upper", "slime: opsm_delta"},
+    {NULL, "opsm.unit rollout", "slime: use_opsm"},
+    {NULL, "reference.decay, as 1 - ref_model_mixup_alpha, with reference.kind ema", "TRL: ref_model_mixup_alpha"},
+    {NULL, "reference.every with reference.kind lagged", "slime: ref_update_interval"},
+    {NULL, "reference.every, as ref_model_sync_steps / the updates of an iteration", "TRL: ref_model_sync_steps"},
+    {NULL, "reference.kind ema", "TRL: sync_ref_model"},
+    {NULL, "reference.kind", "tinker-cookbook: kl_reference_config*"},
+    {NULL, "routing.replay R2", "slime: use_routing_replay"},
+    {NULL, "routing.replay R3",
+     "verl: enable_rollout_routing_replay prime-rl: enable_router_replay SkyRL: moe_enable_routing_replay slime: "
+     "use_rollout_routing_replay"},
+    {NULL, "sampler.staleness above 0", "OpenRLHF: async_enable"},
+    {NULL, "sampler.staleness, the age of the weights in iterations",
+     "OpenRLHF: async_queue_size slime: update_weights_interval ROLL: async_generation_ratio"},
+    {NULL, "telemetry, which always compares the sampler with the learner", "slime: get_mismatch_metrics"},
+    {NULL, "telemetry, which always has the KL of an update", "tinker-cookbook: compute_post_kl"},
+    {NULL, "telemetry, which always has the entropy", "verl: calculate_entropy slime: use_rollout_entropy"},
+    {NULL, "telemetry, which always has the shares: judge_good_success, judge_bad_failure and so on",
+     "AgentEvolver: enable_adca_metric"},
+    {NULL, "training.adam_beta1 and training.adam_beta2", "verl: betas SkyRL: adam_betas"},
+    {NULL, "training.final_rate, as lr_min / training.lr", "verl: lr_min"},
+    {NULL, "training.final_rate, as min_lr / training.lr", "prime-rl: min_lr"},
+    {NULL, "training.iterations, as epochs * the questions of the data / env.questions", "SkyRL: trainer.epochs"},
+    {NULL, "training.iterations, as num_episodes * the questions of the data / env.questions", "OpenRLHF: num_episodes"},
+    {NULL, "training.iterations, as num_epoch * the questions of the data / env.questions", "slime: num_epoch"},
+    {NULL, "training.iterations, as num_epochs * the questions of the data / env.questions", "tinker-cookbook: num_epochs"},
+    {NULL, "training.iterations, as num_train_epochs * the questions of the data / env.questions", "TRL: num_train_epochs"},
+    {NULL, "training.iterations, as total_epochs * the questions of the data / env.questions", "verl: total_epochs"},
+    {NULL, "training.iterations, as total_train_epochs * the questions of the data / env.questions", "AReaL: total_train_epochs"},
+    {NULL, "training.iterations: as max_steps / the updates of an iteration from TRL, max_steps itself from ROLL and prime-rl",
+     "TRL: max_steps"},
+    {NULL, "training.minibatch for an update, and micro_batch.tokens for a part of it", "TRL: gradient_accumulation_steps"},
+    {NULL, "training.minibatch, as critic_mini_batch_size * training.group_size", "SkyRL: critic_mini_batch_size"},
+    {NULL, "training.minibatch, as env.questions * training.group_size * gradient_accumulation_steps / steps_per_generation",
+     "TRL: steps_per_generation"},
+    {NULL, "training.minibatch, as env.questions * training.group_size / num_minibatches", "tinker-cookbook: num_minibatches"},
+    {NULL, "training.minibatch, as env.questions * training.group_size / num_steps_per_rollout", "slime: num_steps_per_rollout"},
+    {NULL, "training.minibatch, as env.questions * training.group_size / num_substeps", "tinker-cookbook: num_substeps"},
+    {NULL, "training.minibatch, as env.questions * training.group_size / ppo_n_minibatches", "AReaL: ppo_n_minibatches"},
+    {NULL, "training.minibatch, as per_device_train_batch_size * gradient_accumulation_steps * the number of devices",
+     "TRL: per_device_train_batch_size"},
+    {NULL, "training.minibatch, as policy_mini_batch_size * training.group_size", "SkyRL: policy_mini_batch_size"},
+    {NULL, "training.minibatch, as ppo_mini_batch_size * training.group_size", "verl: ppo_mini_batch_size"},
+    {NULL, "training.warmup and training.final_rate: linear warm-up, then a cosine or a constant",
+     "TRL: lr_scheduler* prime-rl: scheduler.type decay_steps tinker-cookbook: lr_schedule slime: lr_decay_style"},
+    {NULL, "training.warmup, a number of updates and not of iterations", "verl: lr_warmup_steps"},
+    {NULL, "training.warmup, a number of updates", "SkyRL: num_warmup_steps slime: lr_warmup_iters"},
+    {NULL, "training.warmup, as lr_warmup_ratio * the number of updates", "OpenRLHF: lr_warmup_ratio"},
+    {NULL, "training.warmup, as lr_warmup_steps_ratio * the number of updates", "verl: lr_warmup_steps_ratio"},
+    {NULL, "training.warmup, as warmup_ratio * the number of updates", "TRL: warmup_ratio"},
+    {NULL, "training.warmup, as warmup_steps_proportion * the number of updates", "AReaL: warmup_steps_proportion"},
+    {NONE, "a loss is code of the core; algorithm.hooks.weights weighs tokens",
+     "prime-rl: loss.import_path slime: custom_loss_function_path custom_pg_loss_reducer_function_path "
+     "custom_tis_function_path"},
+    {NONE, "a mean over a micro-batch depends on how rollouts are packed", "SkyRL: loss.aggregation.token_mean_legacy"},
+    {NONE, "a rollout is sampled by one version of the weights",
+     "OpenRLHF: partial_rollout_enable slime: partial_rollout mask_offpolicy_in_partial_rollout"},
+    {NONE, "a sum over tokens grows with the minibatch", "verl: loss.aggregation.token_sum"},
+    {NONE, "a teacher's log-prob is limited by its distance to the policy's: algorithm.distill_clip.gap",
+     "verl: log_prob_min_clamp"},
+    {NONE, "advantages are not clipped", "ROLL: advantage_clip"},
+    {NONE, "advantages are not normalised over the whole batch, but by reinforce_plus_plus",
+     "TRL: normalize_advantages SkyRL: advantage_batch_normalize ROLL: whiten_advantages whiten_rewards"},
+    {NONE, "algorithm.filter.zero_advantage takes equal rewards only", "SkyRL: zero_variance_filter_tol"},
+    {NONE, "all weights of the small policy are trained", "OpenRLHF: lora* AReaL: use_lora peft_type target_modules"},
+    {NONE, "an environment makes its questions from seed, or asks those of its pool", "slime: rollout_shuffle"},
+    {NONE, "an update has a number of rollouts: training.minibatch", "prime-rl: token_batch_size"},
+    {NONE, "cispo's ratio is to the old policy; correction.name none makes that the sampler", "SkyRL: cispo_anchor"},
+    {NONE, "environments are code of the trainer",
+     "OpenRLHF: agent_func_path slime: custom_generate_function_path rollout_function_path eval_function_path"},
+    {NONE, "every token of the policy is trained on, or those that algorithm.hooks.weights chooses", "TRL: top_entropy_quantile"},
+    {NONE, "importance weights are not divided by their mean", "verl: rollout_is_batch_normalize"},
+    {NONE, "its ratio is to the sampler, with an interval; nearest is correction.name bypass", "SkyRL: loss.name.rollout_is"},
+    {NONE, "its teacher is the start and its targets are the teacher's top tokens; opsd is prime-rl's form",
+     "tinker-cookbook: algorithm.name.sdft"},
+    {NONE, "no aggregation has a mean per question", "SkyRL: loss.aggregation.prompt_mean"},
+    {NONE, "no algorithm fits optimal values before training", "TRL: algorithm.name.a2po"},
+    {NONE, "no algorithm groups equal states of several rollouts (GiGPO)",
+     "ROLL: episode_reward_weight step_reward_weight step_reward_gamma algorithm.name.gigpo"},
+    {NONE, "no algorithm of a recipe has an optimal token baseline", "verl: calculate_sum_pi_squared"},
+    {NONE, "no algorithm subtracts the mean of the batch alone",
+     "OpenRLHF: algorithm.name.flash_reinforce loss.name.flash_reinforce"},
+    {NONE, "no loss weighs positive and negative rollouts apart but vespo", "ROLL: use_topr* topr_* loss.name.topr"},
+    {NONE, "no mask limits the second moment of the ratios; opsm and correction.reject limit rollouts",
+     "AReaL: loss.name.m2po m2_threshold"},
+    {NONE, "no rollout is drawn again by its reward (PF-PPO)", "verl: pf_ppo* use_pf_ppo"},
+    {NONE, "no weight is raised to a lower bound; below icepop.floor it becomes 0", "slime: tis_clip_low"},
+    {NONE, "opd and algorithm.distill do not weigh a teacher by the ratio to the sampler", "TRL: algorithm.name.iw_opd"},
+    {NONE, "opsd is the only algorithm whose teacher is the policy", "TRL: algorithm.name.sdpo"},
+    {NONE, "seq-mean-token-sum-norm divides by the longest rollout that is possible",
+     "verl: loss_scale_factor SkyRL: max_seq_len"},
+    {NONE, "the KL penalty of a token is not discounted", "tinker-cookbook: kl_discount_factor"},
+    {NONE,
+     "the coefficient of the KL penalty is constant; algorithm.distill.horizon is a number of tokens, env.max_turns one of turns",
+     "TRL: ^horizon"},
+    {NONE, "the environment decides on turns and tools", "verl: multi_turn*"},
+    {NONE, "the learner computes in single precision; sampler.precision is that of the sampler", "TRL: bf16 fp16"},
+    {NONE, "the optimizer keeps its moments from one update to the next", "slime: reset_optimizer_states use_stateless_adam"},
+    {NONE, "the policy has one loss; algorithm.hooks.weights weighs its tokens",
+     "AReaL: teacher.rl_loss_weight ROLL: postive_loss_coef rl_loss_coef difficulty_loss_weight length_loss_weight"},
+    {NONE, "the teacher of opsd is the live policy", "tinker-cookbook: teacher_sync_every"},
+    {NONE, "the untrained policy is a trial of its own, with training.iterations 0",
+     "verl: val_before_train prime-rl: eval.skip_first_step AReaL: evaluator.eval_before_train slime: "
+     "skip_eval_before_train"},
+    {NONE, "weights are not averaged; reference.kind ema averages those of the reference", "OpenRLHF: ema_beta enable_ema"},
+    {NONE, CONTROLLER, "verl: kl_ctrl* target_kl OpenRLHF: kl.target kl.horizon SkyRL: kl_target ROLL: kl_horizon"},
+    {NONE, COVARIANCE, "verl: clip_cov* kl_cov* ppo_kl_coef"},
+    {NONE, CRITIC, "verl: critic*"},
+    {NONE, ENGINE,
+     "verl: gpu_memory_utilization TRL: vllm_* use_vllm use_transformers_* prime-rl: max_inflight tasks_per_minute "
+     "env_server_base_port reasoning_effort extra_body OpenRLHF: vllm_generate_batch_size vllm.* AReaL: "
+     "max_concurrent_rollouts sglang* consumer_batch_size queue_size rollout.backend rollout.model "
+     "request_timeout tinker-cookbook: max_concurrent_generation slime: update_weight_* sglang_* router_* "
+     "use_fault_tolerance rollout_health_check* rollout_external* ROLL: max_running_requests router_args* "
+     "generate_opt_level infer_batch_size max_concurrency"},
+    {NONE, ENTROPY,
+     "verl: entropy_coeff TRL: entropy_coef* use_adaptive_entropy entropy_target SkyRL: use_entropy_loss entropy_loss_coef"},
+    {NONE, HARDWARE,
+     "verl: fsdp* megatron* n_gpus_per_node nnodes tensor_model_parallel_size prime-rl: inference* deployment* slurm* "
+     "weight_broadcast* rollout_transport* model.cp model.ep model.impl model.attn model.ac* model.compile* model.debug* "
+     "model.dp_replicate model.reduce_dtype model.optimization_dtype model.reshard_after_forward model.fsdp_cpu_offload "
+     "model.optim_cpu_offload matmul_precision dist_timeout_seconds num_train_workers pad_to_multiple_of OpenRLHF: ds.* "
+     "AReaL: allocation_mode scheduling_spec* scheduling_strategy* archon* cluster* launcher* scheduler.endpoint "
+     "scheduler.deploy_mode attn_impl dtype "
+     "grad_reduce_dtype weight_update_mode slime: actor_num_* rollout_num_gpus* num_gpus* colocate offload* balance_data "
+     "balance_by_flops train_backend qkv_format pipeline_model_parallel_size context_parallel_size "
+     "expert_model_parallel_size expert_tensor_parallel_size sequence_parallel recompute_granularity recompute_method "
+     "recompute_num_layers attention_backend ROLL: device_mapping strategy_args* num_gpus_per_worker system_envs "
+     "offload_nccl use_sequence_packing sequence_packing_args* use_dynamic_batching_in_* num_nodes transfer_backend* "
+     "model_update_*"},
+    {NONE, LENGTHS,
+     "verl: prompt_length response_length max_prompt_length max_response_length TRL: max_completion_length prime-rl: "
+     "max_completion_tokens OpenRLHF: max_new_tokens SkyRL: max_generate_length AReaL: ^max_tokens gconfig.max_tokens "
+     "eval_gconfig.max_tokens gconfig.min_new_tokens slime: rollout_max_* eval_max_* eval_min_new_tokens ROLL: "
+     "sequence_length val_sequence_length val_prompt_length max_length max_tokens_per_step"},
+    {NONE, MODEL,
+     "verl: model.path TRL: model_name_or_path model_init_kwargs* prime-rl: model.name tinker-cookbook: base_model slime: "
+     "hf_checkpoint ref_load only_train_params_name_list freeze_params_name_list ROLL: pretrain reward_pretrain "
+     "model_args*"},
+    {NONE, MUON_ADAM, "TRL: adam_epsilon optim"},
+    {NONE, REWARDS,
+     "verl: reward_model* reward_manager* TRL: reward_clip_range reward_weights multi_objective_aggregation "
+     "normalize_then_sum OpenRLHF: reward.clip_range reward.normalize_enable AReaL: reward_scaling reward_bias reward_clip "
+     "slime: rm_type group_rm reward_key eval_reward_key custom_reward_post_process_path ROLL: use_reward_scaling "
+     "use_reward_norm use_token_reward rewards* judge_api_* judge_model_* code_url reward_type format_pattern format_penalty"},
+    {NONE, SAMPLING,
+     "TRL: top_p top_k min_p repetition_penalty generation_kwargs* AReaL: gconfig.greedy gconfig.stop* "
+     "gconfig.frequency_penalty gconfig.use_beam_search gconfig.ignore_eos eval_gconfig.stop* "
+     "eval_gconfig.frequency_penalty slime: eval_top_p eval_top_k rollout_top_p rollout_top_k rollout_stop* ROLL: "
+     "generating_args.num_beams generating_args.length_penalty generating_args.do_sample"},
+    {NONE, SLOW_CRITIC, "verl: critic_warmup OpenRLHF: freezing_steps critic.freezing_steps slime: num_critic_only_steps"},
+    {NONE, SOFT, "verl: tau_pos tau_neg TRL: sapo_temperature_* AReaL: sapo_tau_*"},
+    {NONE, TEXTS,
+     "TRL: chat_template* prime-rl: tokenizer* renderer* OpenRLHF: apply_chat_template AReaL: train_dataset* "
+     "valid_dataset* tinker-cookbook: renderer_name slime: prompt_data eval_prompt_data data_source_path input_key "
+     "label_key metadata_key tool_key multimodal_keys loss_mask_type apply_chat_template_kwargs ROLL: tag_to_template "
+     "global_template data_args*"},
+    {NONE, WRITTEN,
+     "verl: save_freq logger* project_name TRL: report_to logging_steps save_steps output_dir prime-rl: wandb* log.* "
+     "monitors* metrics_server* heartbeat* memory_profiler_path trace_path AReaL: saver* recover* stats_logger* "
+     "perf_tracer* memory_profiler* slime: use_tensorboard tb_* dump_details log_passrate log_multi_turn ROLL: track_with "
+     "tracker_kwargs* logging_dir max_ckpt_to_keep checkpoint_config* rollout_dump_dir render_save_dir "
+     "save_logging_board_dir profiler_*"},
 };
 
-/* Where a row's name fits into the one that was sought: its length, 0 for nowhere; *at receives where it begins. */
-static size_t fits_at(const char *row, const char *name, size_t *at)
+/* A name that was sought, in the letters of the table: "--clip-grad" and Hydra's "+clip_grad" are clip_grad. */
+struct sought {
+    char text[256];
+};
+
+static struct sought plain(const char *name)
 {
-    size_t n = strlen(row), length = strlen(name);
+    struct sought plain = {.text = ""};
+    name += strspn(name, "+-~");
+    for (size_t i = 0; name[i] && i + 1 < sizeof plain.text; i++)
+        plain.text[i] = name[i] == '-' ? '_' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 'a' - 'A') : name[i];
+    return plain;
+}
+
+/* Where a word fits into the name that was sought: its length, 0 for nowhere; *at receives where it begins. */
+static size_t fits_at(const char *word, size_t n, const char *name, size_t *at)
+{
+    size_t length = strlen(name);
     *at = length - n;
-    if (row[n - 1] != '*')
-        return n <= length && strcmp(name + length - n, row) == 0 && (n == length || name[length - n - 1] == '.') ? n : 0;
+    if (word[0] == '^')
+        return length == n - 1 && memcmp(name, word + 1, length) == 0 ? n : 0;
+    if (word[n - 1] != '*')
+        return n <= length && memcmp(name + length - n, word, n) == 0 && (n == length || name[length - n - 1] == '.') ? n : 0;
     for (const char *part = name; part; part = strchr(part, '.') ? strchr(part, '.') + 1 : NULL)
-        if (strncmp(part, row, n - 1) == 0) {
+        if (strncmp(part, word, n - 1) == 0) {
             *at = (size_t)(part - name);
             return n - 1;
         }
     return 0;
 }
 
-static size_t fits(const char *row, const char *name)
+bool recipe_foreign_next(struct recipe_foreign_name *name)
 {
-    size_t at;
-    return fits_at(row, name, &at);
+    const char *next = name->row ? name->text + name->n : "";
+    next += strspn(next, " ");
+    if (!*next) {
+        name->row = name->row ? name->row + 1 : table;
+        if (name->row == table + sizeof table / sizeof *table)
+            return false;
+        next = name->row->names;
+    }
+    name->text = next;
+    name->n = strcspn(next, " ");
+    if (next[name->n - 1] != ':')
+        return true;
+    name->of = next;
+    name->of_n = name->n - 1;
+    return recipe_foreign_next(name);
 }
 
 /*
  * Where an object without an equal begins in the name: "critic" in "critic.ppo_epochs", whose members are not the policy's
  * settings of that name. SIZE_MAX: there is none.
  */
-static size_t object_without_equal(const char *name)
+static size_t object_without_equal(const char *sought)
 {
     size_t first = SIZE_MAX, at;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        size_t n = strlen(table[i].name);
-        if (table[i].path && !*table[i].path && table[i].name[n - 1] == '*' && fits_at(table[i].name, name, &at) &&
-            strchr(name + at + n - 1, '.') && at < first)
+    for (struct recipe_foreign_name w = {.row = NULL}; recipe_foreign_next(&w);)
+        if (w.row->path && !*w.row->path && w.text[w.n - 1] == '*' && fits_at(w.text, w.n, sought, &at) &&
+            strchr(sought + at + w.n - 1, '.') && at < first)
             first = at;
-    }
     return first;
 }
 
-const struct recipe_foreign *recipe_foreign_at(size_t i)
-{
-    return i < sizeof table / sizeof *table ? &table[i] : NULL;
-}
-
 /* The longest name that ends the one that was sought, since programs nest their settings: "kl.estimator", "estimator". */
-const struct recipe_foreign *recipe_foreign_find(const char *name)
+static struct recipe_foreign_name find(const char *sought)
 {
-    const struct recipe_foreign *found = NULL;
-    size_t longest = 0, at, first = object_without_equal(name);
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        size_t n = fits_at(table[i].name, name, &at);
+    struct recipe_foreign_name found = {.row = NULL};
+    size_t longest = 0, at, first = object_without_equal(sought);
+    for (struct recipe_foreign_name w = {.row = NULL}; recipe_foreign_next(&w);) {
+        size_t n = fits_at(w.text, w.n, sought, &at);
         if (n > longest && at <= first) {
             longest = n;
-            found = &table[i];
+            found = w;
         }
     }
     return found;
@@ -585,8 +535,10 @@ static const struct {
 /* Settings of one environment have a beginning; --set and grids take the last part alone. */
 const char *recipe_foreign_namesake(const char *setting)
 {
+    size_t at;
     for (size_t i = 0; i < sizeof namesakes / sizeof *namesakes; i++)
-        if (strcmp(setting, namesakes[i].path + strlen("algorithm.")) == 0 || fits(namesakes[i].path, setting))
+        if (strcmp(setting, namesakes[i].path + strlen("algorithm.")) == 0 ||
+            fits_at(namesakes[i].path, strlen(namesakes[i].path), setting, &at))
             return namesakes[i].words;
     return "";
 }
@@ -600,20 +552,25 @@ const char *recipe_foreign_mistaken(const char *path, double value)
 }
 
 /* A choice is named alone, because the value that was refused is in the message. */
-const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const struct recipe_foreign *foreign)
+const char *recipe_foreign_say(char out[RECIPE_FOREIGN_SIZE], const char *sought)
 {
     static const char *const choices[] = {"algorithm.name.", "loss.name.", "loss.aggregation.", "kl.estimator.",
                                           "correction.name."};
-    const char *name = foreign->name;
+    struct sought plainly = plain(sought);
+    struct recipe_foreign_name name = find(plainly.text);
+    if (!name.row)
+        return NULL;
+    const char *said = name.text + (*name.text == '^');
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (strncmp(foreign->name, choices[i], strlen(choices[i])) == 0)
-            name = foreign->name + strlen(choices[i]);
-    int n = (int)strcspn(name, "*");
-    if (foreign->path && !*foreign->path)
-        snprintf(out, RECIPE_FOREIGN_SIZE, "%.*s of %s has no equal here: %s", n, name, foreign->of, foreign->words);
-    else if (foreign->path)
-        snprintf(out, RECIPE_FOREIGN_SIZE, "what %s calls %.*s is %s here", foreign->of, n, name, foreign->path);
+        if (strncmp(name.text, choices[i], strlen(choices[i])) == 0)
+            said = name.text + strlen(choices[i]);
+    int n = (int)strcspn(said, "* "), of = (int)name.of_n;
+    const char *path = name.row->path, *words = name.row->words;
+    if (path && !*path)
+        snprintf(out, RECIPE_FOREIGN_SIZE, "%.*s of %.*s has no equal here: %s", n, said, of, name.of, words);
+    else if (path)
+        snprintf(out, RECIPE_FOREIGN_SIZE, "what %.*s calls %.*s is %s here", of, name.of, n, said, path);
     else
-        snprintf(out, RECIPE_FOREIGN_SIZE, "for %.*s of %s there is %s", n, name, foreign->of, foreign->words);
+        snprintf(out, RECIPE_FOREIGN_SIZE, "for %.*s of %.*s there is %s", n, said, of, name.of, words);
     return out;
 }

@@ -219,22 +219,42 @@ static bool find_target(struct target *target, const char *setting)
     return recipe_find(target->table, target->path) != NULL;
 }
 
-bool recipe_same_key(char called[PATH_SIZE], const char *sought)
+/* How many parts at the end two names have in common. */
+static unsigned common_end(const char *a, const char *b)
 {
+    const char *p = a + strlen(a), *q = b + strlen(b);
+    unsigned parts = 0;
+    while (p > a && q > b && p[-1] == q[-1]) {
+        p--, q--;
+        parts += *p == '.';
+    }
+    return parts + ((p == a && (q == b || q[-1] == '.')) || (q == b && p[-1] == '.'));
+}
+
+/* Settings whose names end alike are equally near: bare "warmup" may be that of the training, of the warm start or of the length. */
+size_t recipe_same_key(char called[PATH_SIZE], const char *sought)
+{
+    enum { MOST = 3 };
     const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
-    char path[PATH_SIZE];
-    unsigned best = UINT_MAX;
+    char path[PATH_SIZE], names_of[MOST][PATH_SIZE];
+    unsigned best = 1;
+    size_t n = 0;
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++) {
-            const struct recipe_field *field = &tables[t]->fields[i];
-            const char *name = recipe_name(tables[t], field, path);
-            unsigned distance = rl_name_distance(sought, path);
-            if (strcmp(recipe_key(field), recipe_last_part(sought)) == 0 && distance < best) {
-                best = distance;
-                snprintf(called, PATH_SIZE, "%s", name);
-            }
+            const char *name = recipe_name(tables[t], &tables[t]->fields[i], path);
+            unsigned parts = common_end(sought, path);
+            n = parts > best ? 0 : n;
+            if (parts < best)
+                continue;
+            best = parts;
+            if (n < MOST)
+                snprintf(names_of[n], PATH_SIZE, "%s", name);
+            n++;
         }
-    return best < UINT_MAX;
+    size_t used = 0;
+    for (size_t i = 0; i < n && n <= MOST && used < PATH_SIZE; i++)
+        used += (size_t)snprintf(called + used, PATH_SIZE - used, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", names_of[i]);
+    return n <= MOST && used < PATH_SIZE ? n : 0;
 }
 
 /* Writes the nearest of all names and paths: "alhpa" was meant as a name, "training.iteratoins" as a path. */
@@ -261,10 +281,11 @@ static enum trainer_status unknown(const char *setting, struct trainer_error *er
     const char *inside = strncmp(setting, "environments[", 13) == 0 ? strstr(setting, "].") : NULL;
     const char *sought = inside ? inside + 2 : setting;
     char nearest[PATH_SIZE], said[RECIPE_FOREIGN_SIZE];
-    const struct recipe_foreign *foreign = recipe_foreign_find(sought);
-    if (foreign)
-        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; %s", setting, recipe_foreign_say(said, foreign));
-    bool like = nearest_of_all(nearest, sought) || recipe_same_key(nearest, sought) || recipe_is_like(nearest, sought);
+    if (recipe_foreign_say(said, sought))
+        return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s'; %s", setting, said);
+    bool nested = strchr(sought, '.') != NULL;
+    bool like = (!nested && recipe_same_key(nearest, sought)) || nearest_of_all(nearest, sought) ||
+                (nested ? recipe_same_key(nearest, sought) > 0 : recipe_is_like(nearest, sought));
     return trainer_fail(err, TRAINER_EINVAL, "unknown setting '%.80s': no such place in the recipe; %s%s", setting,
                         like ? "the nearest known one is " : RECIPE_UNLIKE, like ? nearest : "");
 }

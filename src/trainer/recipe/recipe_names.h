@@ -58,7 +58,7 @@ bool recipe_gives(json_t *object, const char *setting);
 void recipe_called(char called[128], const char *setting);
 
 /*
- * Finds the setting whose key is the last part of a name that is sought; of several the one whose path is nearest. Writes its
- * name and returns whether there is one.
+ * Finds the settings whose names end with most of the last parts of a name that is sought, of which the last one must be equal.
+ * Writes up to three, "a, b or c", and returns how many they are; 0 for none and for more than three.
  */
-bool recipe_same_key(char name[128], const char *sought);
+size_t recipe_same_key(char names[128], const char *sought);

@@ -53,7 +53,6 @@ static void add_clause(struct clauses *c, const char *clause)
 static void say_inside(struct clauses *c, const char *path, json_t *value, bool ours_too)
 {
     char said[RECIPE_FOREIGN_SIZE], below[2 * PATH_SIZE], ours[PATH_SIZE];
-    const struct recipe_foreign *foreign;
     const char *key;
     json_t *member;
     if (json_object_size(value) > 0 && strlen(path) < PATH_SIZE) { /* programs have no deeper names */
@@ -61,8 +60,8 @@ static void say_inside(struct clauses *c, const char *path, json_t *value, bool 
             snprintf(below, sizeof below, "%s.%s", path, key);
             say_inside(c, below, member, ours_too);
         }
-    } else if ((foreign = recipe_foreign_find(path))) {
-        add_clause(c, recipe_foreign_say(said, foreign));
+    } else if (recipe_foreign_say(said, path)) {
+        add_clause(c, said);
     } else if (ours_too && recipe_same_key(ours, path)) {
         snprintf(said, sizeof said, "the nearest known one of %.100s is %s", path, ours);
         add_clause(c, said);
@@ -73,7 +72,7 @@ static void say_inside(struct clauses *c, const char *path, json_t *value, bool 
 static enum trainer_status unknown_key(const struct recipe_place *place, const char *key, json_t *value,
                                        struct trainer_error *err)
 {
-    char nearest[PATH_SIZE], shown[64], where[PATH_SIZE], full[2 * PATH_SIZE];
+    char nearest[PATH_SIZE], several[PATH_SIZE], shown[64], where[PATH_SIZE], full[2 * PATH_SIZE];
     struct clauses clauses = {.used = 0};
     json_t *string = json_string(key);
     recipe_shown(shown, string);
@@ -81,6 +80,12 @@ static enum trainer_status unknown_key(const struct recipe_place *place, const c
     recipe_nearest(nearest, place, key);
     snprintf(full, sizeof full, "%s%s%s", place->parent, place->parent[0] ? "." : "", key);
     bool like = recipe_is_like(nearest, key);
+    if (strcmp(recipe_last_part(nearest), key) == 0) {
+        size_t n = recipe_same_key(several, full);
+        like = n > 0;
+        if (n > 1)
+            memcpy(nearest, several, sizeof nearest);
+    }
     say_inside(&clauses, full, value, !like && json_is_object(value));
     int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
     if (length > 0 && where[length - 1] == '.')

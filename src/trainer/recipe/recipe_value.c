@@ -200,12 +200,8 @@ enum trainer_status recipe_value_read(const struct recipe_field *field, const ch
     if (!recipe_is_choice(field) || !json_is_string(value))
         return refuse(field, path, shown, err);
     snprintf(named, sizeof named, "%s.%s", field->path, json_string_value(value));
-    const struct recipe_foreign *foreign = recipe_foreign_find(named);
-    for (char *c = named + strlen(field->path); *c && !foreign; c++) /* "IcePop", "flash-reinforce" */
-        *c = *c == '-' ? '_' : (char)tolower((unsigned char)*c);
-    foreign = foreign ? foreign : recipe_foreign_find(named);
-    if (foreign)
-        snprintf(near, sizeof near, "%s (%s)", shown, recipe_foreign_say(said, foreign));
+    if (recipe_foreign_say(said, named)) /* also "IcePop", "flash-reinforce" */
+        snprintf(near, sizeof near, "%s (%s)", shown, said);
     else
         snprintf(near, sizeof near, "%s (the nearest known one is %s)", shown, nearest_choice(field, json_string_value(value)));
     return refuse(field, path, near, err);
