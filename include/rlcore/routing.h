@@ -77,7 +77,7 @@ enum rl_replay { RL_REPLAY_NONE, RL_REPLAY_R2, RL_REPLAY_R3 };
  * The replay that a MoE needs at off-policiness N = global batch / mini batch, which is the number
  * of updates per batch of samples: none for N = 1, where importance weights suffice; R2 for N up to
  * 3; R3 for larger N. R2 and R3 require clipping. *off_policiness, unless NULL, receives N.
- * RL_EINVAL unless 0 < mini_batch <= global_batch. Source: definitions in
+ * RL_EINVAL unless 0 < mini_batch <= global_batch, both whole. Source: definitions in
  * fixtures/golden/README.md, "composing the corrections".
  */
 RL_API RL_NODISCARD enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay,

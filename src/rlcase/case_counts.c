@@ -187,8 +187,8 @@ void case_correction_plan(struct case_call *call)
 {
     struct rl_setting setting = read_setting(call);
     struct rl_correction_plan plan;
-    if (!(setting.epochs >= 1))
-        case_fail(call, "inputs.epochs is %g, less than 1", setting.epochs);
+    if (!(setting.epochs >= 1) || floor(setting.epochs) != setting.epochs)
+        case_fail(call, "inputs.epochs is %g, not a whole number from 1 on", setting.epochs);
     CASE_RUN(call, rl_correction_plan(&setting, &plan, &call->err));
     if (!call->failed)
         put_plan(call, &plan);
@@ -293,6 +293,8 @@ static size_t *read_offsets(struct case_call *call, size_t length, struct case_d
                       (long long)given[i], length);
         token[i] = (size_t)given[i];
     }
+    if (token && !call->failed && token[n->n - 1] != length)
+        case_fail(call, "inputs.token_offsets ends at %zu, not at the %zu bytes of the text", token[n->n - 1], length);
     return token;
 }
 

@@ -262,9 +262,10 @@ enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_
                                 struct rl_error *err)
 {
     RL_TRY(RL_NEED(err, {"replay", replay}));
-    if (!(mini_batch > 0 && mini_batch <= global_batch) || !isfinite(global_batch))
-        return rl_fail(err, RL_EINVAL, "mini batch %g and global batch %g are invalid: use 0 < mini <= global", mini_batch,
-                       global_batch);
+    if (!(mini_batch > 0 && mini_batch <= global_batch) || !isfinite(global_batch) || floor(mini_batch) != mini_batch ||
+        floor(global_batch) != global_batch)
+        return rl_fail(err, RL_EINVAL, "mini batch %g and global batch %g are invalid: use whole numbers, 0 < mini <= global",
+                       mini_batch, global_batch);
     double n = global_batch / mini_batch;
     *replay = n <= 1 ? RL_REPLAY_NONE : n <= 3 ? RL_REPLAY_R2 : RL_REPLAY_R3;
     if (off_policiness)
