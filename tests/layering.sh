@@ -117,7 +117,7 @@ utf8proc.h   src/store/format src/store/ideas src/store/search cli/output
 uthash.h     src/store/append src/store/ideas src/store/code cli/judge cli/report
 sha2.h       src/store/redact src/store/log src/store/blobs src/store/code src/store/append
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/append src/store/format src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git
+xxhash.h     src/store/append src/store/evidence src/store/format src/store/ideas src/store/measured src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/recipe_night cli/run cli/judge cli/git
 jansson.h    src/store/redact src/store/blobs src/store/format src/store/files src/store/append src/store/measured src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe src/trainer/rollout cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/sweep cli/share cli/plan cli/mcp cli/report cli/serve cli/histories cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge

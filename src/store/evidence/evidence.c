@@ -6,6 +6,7 @@
 #include <lineage/evidence.h>
 
 #include <math.h>
+#include <xxhash.h>
 
 #include <lineage/notes.h>
 #include <lineage/query.h>
@@ -80,6 +81,7 @@ struct collection {
     struct unscored *unscored; /* in the order of the log */
     struct table rows; /* indices of ids, by id without exp_ */
     struct table unscored_rows; /* indices of unscored, likewise */
+    struct table scores; /* indices of runs, by trial and score; those that find_repeated has needed so far */
     struct table settings; /* trials, by what the row of a setting or of one of its seeds says; see settle_unscored */
     size_t n, capacity, n_unscored, unscored_capacity, n_ids, ids_capacity, n_runs, runs_capacity;
     size_t n_numbers, numbers_capacity;
@@ -371,15 +373,29 @@ static bool settle_unscored(struct collection *c)
     return true;
 }
 
-/* The trial of which the row reproduced a score with the same seed, or c->n. The row does not count as another run. */
-static size_t find_repeated(const struct collection *c, const struct lineage_trial *row)
+/* Equal scores have one digest: 0.0 is added, so that -0.0 is 0.0. */
+static uint64_t run_digest(size_t trial, double score)
+{
+    const double run[] = {(double)trial, score + 0.0};
+    return XXH3_64bits(run, sizeof run);
+}
+
+/*
+ * The trial of which the row reproduced a score with the same seed, or c->n. The row does not count as another run. *ok becomes false
+ * when out of memory.
+ */
+static size_t find_repeated(struct collection *c, const struct lineage_trial *row, bool *ok)
 {
     char id[LINEAGE_NAME_MAX];
     const char *of = rerun_note_find(row->notes ? row->notes : "");
     snprintf(id, sizeof id, "%.*s", of ? (int)strcspn(of, ";") : 0, of ? of : "");
     const size_t trial = of ? find_row(c, id) : c->n;
-    for (size_t k = 0; trial < c->n && k < c->n_runs; k++)
-        if (c->runs[k].trial == trial && c->runs[k].score == row->score.value)
+    if (trial == c->n)
+        return c->n;
+    for (size_t k; *ok && (k = c->scores.n) < c->n_runs;)
+        *ok = table_add(&c->scores, run_digest(c->runs[k].trial, c->runs[k].score), k);
+    for (const struct item *item = NULL; (item = table_find(&c->scores, run_digest(trial, row->score.value), item));)
+        if (c->runs[item->number].trial == trial && c->runs[item->number].score == row->score.value)
             return trial;
     return c->n;
 }
@@ -410,7 +426,7 @@ static bool take_row(struct collection *c, const struct lineage_trial *row)
             one->is_void = !back;
         return true;
     }
-    const size_t repeated = scored && !again ? find_repeated(c, row) : c->n;
+    const size_t repeated = scored && !again ? find_repeated(c, row, &ok) : c->n;
     if (ok && repeated < c->n) {
         ok = add_id(c, row->exp_id, repeated);
         if (ok)
@@ -636,6 +652,7 @@ static void release(struct collection *c)
     free(c->ids);
     free(c->unscored);
     table_release(&c->rows);
+    table_release(&c->scores);
     table_release(&c->unscored_rows);
     table_release(&c->settings);
     free(c);
