@@ -163,8 +163,8 @@ static enum lineage_status restore_judged(struct mirror *mirror, struct lineage_
 static enum lineage_status judge(struct mirror *mirror, struct lineage_error *err)
 {
     static const char sql[] =
-        "SELECT t.seq FROM judged_with w JOIN trials t ON t.seq < w.last AND t.status IN ('keep', 'baseline', 'discard')"
-        " AND t.score > -9e999 AND t.score < 9e999 AND (t.seq >= w.first OR t.status <> 'discard') ORDER BY t.seq";
+        "SELECT seq FROM trials INDEXED BY trials_by_seq WHERE seq < ?2 AND status IN ('keep', 'baseline', 'discard')"
+        " AND score > -9e999 AND score < 9e999 AND (seq >= ?1 OR status <> 'discard') ORDER BY seq";
     struct mirror_seqs seqs = {0};
     sqlite3_stmt *stmt;
     int64_t first = 0, last = 0;
@@ -174,7 +174,7 @@ static enum lineage_status judge(struct mirror *mirror, struct lineage_error *er
     first = sqlite3_column_int64(stmt, 0);
     last = sqlite3_column_int64(stmt, 1);
     sqlite3_reset(stmt);
-    status = mirror_prepare(mirror, &stmt, sql, err);
+    status = mirror_rows(mirror, &stmt, err, sql, "ii", first, last);
     if (status == LINEAGE_OK)
         status = mirror_list_seqs(&seqs, mirror, stmt, err);
     if (status == LINEAGE_OK)

@@ -25,8 +25,8 @@ static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_va
 #define MEASURED "t.status IN ('keep', 'baseline', 'discard')"
 static const char best_by_score_sql[] =
     "SELECT t.exp_id FROM (SELECT seq FROM trials WHERE score = ?1 ORDER BY seq LIMIT 64) s"
-    " CROSS JOIN trials t ON t.seq = s.seq WHERE " MEASURED
-    " AND EXISTS (SELECT 1 FROM param_rows WHERE key = ?2 AND value = ?3 AND seq = t.seq) ORDER BY s.seq LIMIT 1";
+    " CROSS JOIN param_rows p ON p.key = ?2 AND p.value = ?3 AND p.seq = s.seq CROSS JOIN trials t ON t.seq = s.seq"
+    " WHERE " MEASURED " ORDER BY s.seq LIMIT 1";
 static const char best_by_value_sql[] =
     "SELECT t.exp_id FROM param_rows p" OUTCOME " WHERE p.key = ?2 AND p.value = ?3 AND t.score = ?1 AND " MEASURED
     " ORDER BY p.seq LIMIT 1";
