@@ -112,9 +112,86 @@ static size_t value_index(const struct lineage_report_param *param, double numbe
     return i;
 }
 
-/* A trial has the values that it does not declare from its parent, as `tried` and `sweep` know. */
-static enum lineage_status take_inherited(struct report_load *load, struct lineage_report_grid *grid, bool *tried,
-                                          size_t (*untried)[2], struct lineage_error *err)
+/*
+ * The values of the crossed parameters that trials have, with those of their parents, as a bit for each value: all pairs of
+ * parameters are found in one reading of each.
+ */
+struct inheriting {
+    size_t last; /* the largest seq */
+    uint32_t *parents; /* [last + 1] seqs; 0: none */
+    bool *aborted; /* [last + 1] */
+    uint16_t *values[CROSSED]; /* [last + 1]; NULL: not read yet */
+};
+
+enum { OWN = 1 << 15, OTHER_VALUE = 1 << 14 }; /* OWN: the trial declares the parameter itself */
+
+static void inheriting_release(struct inheriting *in)
+{
+    free(in->parents);
+    free(in->aborted);
+    for (size_t i = 0; i < CROSSED; i++)
+        free(in->values[i]);
+}
+
+static enum lineage_status read_parents(struct inheriting *in, struct mirror *mirror, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    in->last = mirror_position(mirror)->rows + 1; /* the provisional row may be one more */
+    in->parents = calloc(in->last + 1, sizeof *in->parents);
+    in->aborted = calloc(in->last + 1, sizeof *in->aborted);
+    TRY(in->parents && in->aborted ? LINEAGE_OK : store_no_memory(err));
+    enum lineage_status status =
+        mirror_rows(mirror, &stmt, err, "SELECT seq, parent FROM ancestors WHERE seq <= ?1 AND parent BETWEEN 1 AND seq - 1", "i",
+                    (int64_t)in->last);
+    while (mirror_next(&status, mirror, stmt, err))
+        in->parents[sqlite3_column_int64(stmt, 0)] = (uint32_t)sqlite3_column_int64(stmt, 1);
+    TRY(mirror_end_rows(stmt, status));
+    status =
+        mirror_rows(mirror, &stmt, err,
+                    "SELECT seq FROM trials INDEXED BY trials_by_seq WHERE seq BETWEEN 1 AND ?1 AND status = 'harness_abort'",
+                    "i", (int64_t)in->last);
+    while (mirror_next(&status, mirror, stmt, err))
+        in->aborted[sqlite3_column_int64(stmt, 0)] = true;
+    return mirror_end_rows(stmt, status);
+}
+
+/* *values becomes the list of the parameter, if it is not yet. */
+static enum lineage_status read_values(uint16_t **values, struct inheriting *in, struct mirror *mirror,
+                                       const struct lineage_report_param *param, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    if (!in->parents)
+        TRY(read_parents(in, mirror, err));
+    if (*values)
+        return LINEAGE_OK;
+    *values = calloc(in->last + 1, sizeof **values);
+    TRY(*values ? LINEAGE_OK : store_no_memory(err));
+    enum lineage_status status =
+        mirror_rows(mirror, &stmt, err, "SELECT seq, value FROM param_rows WHERE key = ?1 AND seq BETWEEN 1 AND ?2", "si",
+                    param->name, (int64_t)in->last);
+    while (mirror_next(&status, mirror, stmt, err)) {
+        const bool text = sqlite3_column_type(stmt, 1) == SQLITE_TEXT;
+        const size_t i = value_index(param, sqlite3_column_double(stmt, 1), text ? mirror_text(stmt, 1) : NULL);
+        (*values)[sqlite3_column_int64(stmt, 0)] |= (uint16_t)(OWN | (i < param->n_values ? 1 << i : OTHER_VALUE));
+    }
+    for (size_t seq = 1; seq <= in->last; seq++) /* parents come before */
+        if (!(*values)[seq])
+            (*values)[seq] = (*values)[in->parents[seq]] & (uint16_t)~OWN;
+    return mirror_end_rows(stmt, status);
+}
+
+static void mark_pairs(bool *tried, const struct inheriting *in, const uint16_t *xs, const uint16_t *ys, size_t nx, size_t ny)
+{
+    for (size_t seq = 1; seq <= in->last; seq++)
+        if (((xs[seq] | ys[seq]) & OWN) && !in->aborted[seq])
+            for (size_t i = 0; i < nx; i++)
+                for (size_t j = 0; xs[seq] >> i & 1 && j < ny; j++)
+                    tried[i * ny + j] = tried[i * ny + j] || ys[seq] >> j & 1;
+}
+
+/* In a log in words trials state values, too. */
+static enum lineage_status mark_stated(bool *tried, struct report_load *load, const struct lineage_report_grid *grid,
+                                       struct lineage_error *err)
 {
     struct lineage_sweep sweep;
     const size_t ny = grid->y->n_values;
@@ -128,6 +205,25 @@ static enum lineage_status take_inherited(struct report_load *load, struct linea
             tried[i * ny + j] = true;
     }
     lineage_sweep_release(&sweep);
+    return LINEAGE_OK;
+}
+
+/* A trial has the values that it does not declare from its parent, as `tried` and `sweep` know. a, b: the lists of the parameters. */
+static enum lineage_status take_inherited(struct report_load *load, struct inheriting *in, struct lineage_report_grid *grid,
+                                          uint16_t **a, uint16_t **b, bool *tried, size_t (*untried)[2],
+                                          struct lineage_error *err)
+{
+    struct mirror *mirror = load->store->mirror;
+    const size_t ny = grid->y->n_values;
+    bool in_words;
+    TRY(mirror_is_in_words(mirror, &in_words, err));
+    if (in_words) {
+        TRY(mark_stated(tried, load, grid, err));
+    } else {
+        TRY(read_values(a, in, mirror, grid->x, err));
+        TRY(read_values(b, in, mirror, grid->y, err));
+        mark_pairs(tried, in, *a, *b, grid->x->n_values, ny);
+    }
     grid->n_untried = 0;
     for (size_t k = 0; k < grid->n_cells; k++)
         if (!tried[k]) {
@@ -138,17 +234,18 @@ static enum lineage_status take_inherited(struct report_load *load, struct linea
 }
 
 /* Allocates room for all cells at once, because the arena is freed with the report. */
-static enum lineage_status cross(struct report_load *load, const struct lineage_report_param *x,
-                                 const struct lineage_report_param *y, struct lineage_report_grid *grids, size_t *steps,
-                                 struct lineage_error *err)
+static enum lineage_status cross(struct report_load *load, struct inheriting *in,
+                                 const struct lineage_report_param *const crossed[CROSSED], size_t a, size_t b,
+                                 struct lineage_report_grid *grids, size_t *steps, struct lineage_error *err)
 {
+    const struct lineage_report_param *x = crossed[a], *y = crossed[b];
     bool tried[GRID_VALUES * GRID_VALUES] = {false}, settled;
     size_t(*untried)[2];
     struct lineage_report_grid grid = {.x = x, .y = y, .n_cells = x->n_values * y->n_values};
     TRY(arena_items(&load->arena, grid.n_cells, sizeof *untried, &untried, err));
     TRY(look_up(load, &grid, tried, untried, steps, &settled, err));
     if (settled && grid.n_untried && load->has_parents)
-        TRY(take_inherited(load, &grid, tried, untried, err));
+        TRY(take_inherited(load, in, &grid, &in->values[a], &in->values[b], tried, untried, err));
     /* If no cell was tried, the two parameters belong to different kinds of trials, and the grid is not a gap. */
     if (!settled || !grid.n_untried || grid.n_untried == grid.n_cells)
         return LINEAGE_OK;
@@ -197,6 +294,7 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
     struct lineage_report *report = &load->report;
     const struct lineage_report_param *crossed[CROSSED];
     struct lineage_report_grid *grids;
+    RELEASED_BY(inheriting_release) struct inheriting in = {0};
     size_t n = 0, steps = LOOK_UPS;
     /* Crosses only the first few parameters: alpha, beta and gamma come first, and nobody reads more than ten pairs. */
     for (size_t i = 0; i < report->n_params && n < CROSSED; i++) {
@@ -212,7 +310,7 @@ static enum lineage_status load_grids(struct report_load *load, struct lineage_e
                             "SELECT 1 FROM trials INDEXED BY trials_by_parent WHERE parent_exp <> '' LIMIT 1", "");
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
         for (size_t j = i + 1; status == LINEAGE_OK && j < n; j++)
-            status = cross(load, crossed[i], crossed[j], grids, &steps, err);
+            status = cross(load, &in, crossed, i, j, grids, &steps, err);
     if (status == LINEAGE_OK)
         drop_echoes(report, grids);
     report->grids = grids;
