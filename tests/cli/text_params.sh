@@ -111,7 +111,11 @@ must_fail 2 "is not a parameter's text" append --status keep --core-metric 1 --p
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=adam --notes optimizer=sgd
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=1 --notes optimizer=sgd
 must_fail 2 "parameter lr: '-x' is not a number" append --status keep --core-metric 1 --param lr=-x
-must_fail 2 "put a text with commas or quotes into single quotes" append --status keep --core-metric 1 --param 'layers=[1,2]'
+must_fail 2 "put a text with commas or quotes into single quotes" append --status keep --core-metric 1 --param 'layers=a,b'
+must_run init lists
+must_run append -C lists --status keep --core-metric 1 --param 'layers=[1, 2]'
+must_run tried -C lists 'layers=[1,2]'
+must_run query -C lists 'layers=[3],[1,2]' --exit-status
 must_match_file before results.tsv
 
 # A path or a bracket needs no quotes, and a question may spell it as the trial did.
