@@ -221,7 +221,8 @@ static const char *ending(const struct night *night, int status, size_t left)
     return left > 0 ? "the night has ended" : "the night is done";
 }
 
-static void print_command(const struct night *night)
+/* runs: how many it may run in all, 0 for as many as now. */
+static void print_command(const struct night *night, size_t runs)
 {
     fputs("  lineage night", stderr);
     shell_word_write(stderr, night->list.sweep.file);
@@ -229,10 +230,12 @@ static void print_command(const struct night *night)
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     for (const char *const *option = night->options; option && *option; option++)
         if ((*night_stop_text(night) && (strcmp(*option, "--until") == 0 || strcmp(*option, "--plateau") == 0)) ||
-            (runs_are_used_up(night) && strcmp(*option, "--runs") == 0))
+            ((runs || runs_are_used_up(night)) && strcmp(*option, "--runs") == 0))
             option++; /* with its argument: the night would stop at once */
         else
             shell_word_write(stderr, *option);
+    if (runs)
+        fprintf(stderr, " --runs %zu", runs);
     fputc('\n', stderr);
 }
 
@@ -273,7 +276,7 @@ static void night_summarize(const struct night *night, int status)
     }
     if (left > 0) {
         fprintf(stderr, "%zu of %zu trials are left. To go on:\n", left, sweep->n + sweep->plan.trials);
-        print_command(night);
+        print_command(night, 0);
         return;
     }
     if (sweep->n > 0)
@@ -284,6 +287,11 @@ static void night_summarize(const struct night *night, int status)
     fputs(". What the next night should know:\n  lineage render -C", stderr);
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     fputc('\n', stderr);
+    const size_t budget = rerun_budget(night);
+    if (night->reruns.confirm && budget != SIZE_MAX && !rerun_runs_left(night)) {
+        fputs("More runs of these trials, to be surer:\n", stderr);
+        print_command(night, 2 * budget);
+    }
 }
 
 /* Tells the command of --notify that the night has ended, and why. */
@@ -378,9 +386,11 @@ static void say_plan(const struct night *night)
 {
     const size_t budget = rerun_budget(night), runs = rerun_runs_left(night), spare = rerun_spare(night),
                  left = count_left(night), first = left < runs ? left : runs;
-    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !(runs + spare))
+    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !budget)
         return;
-    if (runs < budget)
+    if (!runs)
+        fprintf(stderr, "lineage: all %zu runs have ended", budget);
+    else if (runs < budget)
         fprintf(stderr, "lineage: %zu of %zu runs %s left", runs, budget, runs == 1 ? "is" : "are");
     else
         fprintf(stderr, "lineage: %zu runs at most", runs);
