@@ -4,6 +4,8 @@
  */
 #include "message.h"
 
+#include <math.h>
+
 #include "cli.h"
 #include "mcp/lines.h"
 
@@ -41,12 +43,20 @@ static bool is_too_deep(const char *text, size_t length)
     return false;
 }
 
+/* A text, or a whole number, which a client may write as 3.0. */
+static bool is_id(const json_t *value)
+{
+    return json_is_string(value) || json_is_integer(value) ||
+           (json_is_real(value) && fabs(json_real_value(value)) < 1e15 &&
+            floor(json_real_value(value)) == json_real_value(value));
+}
+
 /* Takes the id from its JSON text, so that the client learns which of its requests was refused. Returns false if it is none. */
 static bool take_id(struct mcp_message *message, const char *id)
 {
     json_t *value = json_loads(id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     message->root = json_object();
-    if ((json_is_string(value) || json_is_integer(value)) && json_object_set(message->root, "id", value) == 0)
+    if (is_id(value) && json_object_set(message->root, "id", value) == 0)
         message->id = value;
     json_decref(value); /* the root holds it */
     return message->id != NULL;
@@ -119,7 +129,7 @@ static bool read_id(struct mcp_message *message)
     json_t *id = json_object_get(message->root, "id");
     if (!id)
         return true;
-    if (!json_is_string(id) && !json_is_integer(id)) {
+    if (!is_id(id)) {
         refuse(message, MCP_INVALID_REQUEST, "Invalid request: id must be a string or an integer");
         return false;
     }

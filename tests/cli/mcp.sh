@@ -334,6 +334,10 @@ tool query '"status":"keeep"'
 must_trouble "did you mean 'keep'"
 tool trial '"id":3'
 must_answer trial.exp_id 003
+tool trial '"id":3.0'
+must_answer trial.exp_id 003
+tool trial '"id":3.5'
+must_trouble 'id must be text'
 tool trial '"id":[3]'
 must_trouble 'id must be text'
 tool query '"cursor":"099"'
