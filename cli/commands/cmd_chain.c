@@ -45,8 +45,8 @@ static void print_line(const struct cli_screen *screen, const struct lineage_tri
     if (trial->score.present)
         cli_number_text(score, screen, trial->score.value);
     cli_print(stdout, "%s%.60s  %s%s  %s%s  [%.40s]  %.100s\n", depth ? cli_sign(" └─ ", " `- ") : "", trial->exp_id,
-              cli_style_on(screen, style), lineage_label_name(trial->status), score, cli_style_off(screen, style),
-              trial->specialist, trial->hypothesis);
+              cli_style_on(screen, style), lineage_trial_status((char[LINEAGE_STATUS_MAX]){0}, trial), score,
+              cli_style_off(screen, style), trial->specialist, trial->hypothesis);
 }
 
 static void print_end(const struct lineage_chain *chain)
@@ -150,13 +150,11 @@ static int load(struct lineage_store *store, const char *id, size_t last, struct
 {
     struct lineage_trial best = {0};
     struct lineage_error err;
-    enum lineage_status status = LINEAGE_OK;
-    if (!id)
-        status = lineage_best(store, &best, &err);
-    if (status == LINEAGE_ENOTFOUND)
+    enum lineage_status status = id ? lineage_find(store, id, &best, &err) : lineage_best(store, &best, &err);
+    if (status == LINEAGE_ENOTFOUND && !id)
         return cli_error(CLI_NO, "%s", err.text);
     if (status == LINEAGE_OK)
-        status = lineage_chain_load_last(store, id ? id : best.exp_id, last, chain, &err);
+        status = lineage_chain_load_last(store, best.exp_id, last, chain, &err);
     lineage_trial_release(&best);
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }

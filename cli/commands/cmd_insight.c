@@ -12,7 +12,7 @@ struct insight_options {
 
 struct listing {
     struct lineage_ideas *ideas;
-    const struct lineage_ideas *marked; /* ideas, in a table for people; else NULL */
+    struct lineage_store *marks; /* the store, in a table for people; else NULL */
     struct lineage_knobs knobs;
     struct cli_list *list; /* NULL for JSON */
     json_t *array;
@@ -21,17 +21,19 @@ struct listing {
 
 enum { AGAINST_MAX = 20 };
 
-/* With ideas, marks the trials that show nothing, because they became void since the claim was made, or the machine ended them. */
-static char *join_ids(const struct lineage_ideas *ideas, const char *const *ids, size_t n)
+/* With a store, marks the trials that show nothing, because they became void since the claim was made, or the machine ended them. */
+static char *join_ids(struct lineage_store *store, const char *const *ids, size_t n)
 {
     struct cli_writer writer = {0};
-    size_t at;
     FILE *out = cli_writer_open(&writer);
-    for (size_t i = 0; out && i < n; i++)
-        fprintf(out, "%s%s%s", i ? "," : "", ids[i],
-                ideas && lineage_ideas_find(&at, ideas, ids[i]) && lineage_ideas_get(ideas, at)->status == LINEAGE_HARNESS_ABORT
-                    ? " (harness_abort)"
-                    : "");
+    for (size_t i = 0; out && i < n; i++) {
+        struct lineage_trial trial = {0};
+        char text[LINEAGE_STATUS_MAX];
+        fprintf(out, "%s%s", i ? "," : "", ids[i]);
+        if (store && lineage_find(store, ids[i], &trial, NULL) == LINEAGE_OK && trial.status == LINEAGE_HARNESS_ABORT)
+            fprintf(out, " (%s)", lineage_trial_status(text, &trial));
+        lineage_trial_release(&trial);
+    }
     return cli_writer_close(&writer);
 }
 
@@ -58,7 +60,7 @@ static bool list_one(void *context, const struct lineage_insight *insight)
         json_array_append_new(l->array, object);
         return true;
     }
-    char number[24], superseded[24], *evidence = join_ids(l->marked, insight->evidence, insight->n_evidence),
+    char number[24], superseded[24], *evidence = join_ids(l->marks, insight->evidence, insight->n_evidence),
                                      *later = join_ids(NULL, ids, n);
     snprintf(number, sizeof number, "%llu", (unsigned long long)insight->number);
     snprintf(superseded, sizeof superseded, "%llu", (unsigned long long)insight->superseded_by);
@@ -80,7 +82,7 @@ static int list_insights(struct cli_session *session, const struct insight_optio
         status = cli_fail(&err);
         goto done;
     }
-    l.marked = session->format == CLI_TABLE ? l.ideas : NULL;
+    l.marks = session->format == CLI_TABLE ? session->store : NULL;
     if (session->format == CLI_JSON)
         l.array = json_array();
     else

@@ -51,7 +51,7 @@ static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen
     for (*n = 0; (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK; ++*n) {
         enum cli_style style = cli_label_style(trial.status);
         cli_print(stdout, "%s%.40s  %s%s%s%s  %.40s\n", cli_style_on(screen, style), trial.exp_id,
-                  lineage_label_name(trial.status), trial.score.present ? "  " : "",
+                  lineage_trial_status((char[LINEAGE_STATUS_MAX]){0}, &trial), trial.score.present ? "  " : "",
                   trial.score.present ? cli_number_text(score, screen, trial.score.value) : "", cli_style_off(screen, style),
                   trial.specialist);
         print_excerpt(screen, "hypothesis", words, trial.hypothesis);

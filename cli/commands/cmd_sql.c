@@ -1,4 +1,6 @@
 /* cmd_sql.c: `lineage sql`: runs a read-only SELECT on the mirror. */
+#include <lineage/voids.h>
+
 #include "cli.h"
 
 struct sql_print {
@@ -25,6 +27,13 @@ static bool print_row(void *context, size_t n, const char *const *names, const c
     return cli_list_end_row(print->list);
 }
 
+static bool count_void(void *context, const struct lineage_void *entry)
+{
+    (void)entry;
+    ++*(size_t *)context;
+    return true;
+}
+
 /* Exceeding a limit gives exit status 2, because the statement or the limit must be changed. The rows found until then
  * are printed. */
 static int work(struct cli_session *session, void *context)
@@ -38,7 +47,16 @@ static int work(struct cli_session *session, void *context)
         result = cli_list_finish(print.list);
     if (status == LINEAGE_ELIMIT)
         return cli_error(CLI_USAGE, "%s; raise the limit with --max-seconds, --max-memory or --max-rows", err.text);
-    return status == LINEAGE_OK ? result : cli_fail(&err);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    size_t n = 0;
+    const char *sql = session->args.positional[0];
+    const bool counted = session->format == CLI_TABLE && strstr(sql, "trials") && strstr(sql, "status") && !strstr(sql, "void") &&
+                         lineage_voids_read(session->store, NULL, count_void, &n, &err) == LINEAGE_OK;
+    if (counted && n)
+        cli_tell("%zu void trial%s: status in `trials` is harness_abort, and `voided` has what %s", n, n > 1 ? "s" : "",
+                 n > 1 ? "they were" : "it was");
+    return result;
 }
 
 struct sql_options {

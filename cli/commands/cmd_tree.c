@@ -15,7 +15,7 @@
 enum { DRAWING_MAX = 64 * 6, ID_MAX = 60 };
 
 struct node {
-    char *id, *specialist, *hypothesis;
+    char *id, *specialist, *hypothesis, status_text[LINEAGE_STATUS_MAX];
     enum lineage_label status;
     struct lineage_number score, delta;
     size_t parent, size; /* size: number of trials in this subtree, including this one */
@@ -77,6 +77,7 @@ static bool add_node(void *context, const struct lineage_tree_node *visited)
                           .first = NONE,
                           .last = NONE,
                           .next = NONE};
+    lineage_trial_status(node->status_text, trial);
     if (g->best_id && strcmp(trial->exp_id, g->best_id) == 0)
         g->best = g->n;
     g->above[depth] = g->n++;
@@ -136,7 +137,7 @@ static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool e
     snprintf(text + lead, sizeof text - lead, "%s%s", node->id, i == g->best ? cli_sign(" ★", " *") : "");
     cli_list_text(g->list, text);
     cli_list_style(g->list, style, lead);
-    cli_list_text(g->list, lineage_label_name(node->status));
+    cli_list_text(g->list, node->status_text);
     cli_list_style(g->list, style, 0);
     cli_list_number(g->list, node->score.value, node->score.present);
     cli_list_style(g->list, style, 0);
@@ -243,7 +244,7 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
     if (!print->failed)
         printf("%*s%s%s  %s%s  %s%s%s%s%s  %s\n", deep ? DEEPEST_INDENT * 2 : (int)(node->depth * 2), "",
                node->depth ? cli_sign("└─ ", "`- ") : "", id, cli_style_on(print->screen, style),
-               lineage_label_name(trial->status), score, cli_style_off(print->screen, style), depth,
+               lineage_trial_status((char[LINEAGE_STATUS_MAX]){0}, trial), score, cli_style_off(print->screen, style), depth,
                node->parent_missing ? "  (parent missing)" : "", node->in_cycle ? "  (in a cycle)" : "", hypothesis);
     free(id);
     free(hypothesis);

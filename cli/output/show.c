@@ -91,7 +91,7 @@ static void print_column(FILE *out, const struct cli_screen *screen, const struc
     if (column->kind == LINEAGE_COLUMN_TEXT)
         print_text(out, screen, column->name, lineage_trial_text(trial, i), i ? CLI_PLAIN : style);
     else if (column->kind == LINEAGE_COLUMN_LABEL)
-        print_text(out, screen, column->name, lineage_label_name(trial->status), style);
+        print_text(out, screen, column->name, lineage_trial_status((char[LINEAGE_STATUS_MAX]){0}, trial), style);
     else
         print_number(out, screen, column->name, *(const struct lineage_number *)member,
                      member == (const void *)&trial->core_metric ? style : CLI_PLAIN);

@@ -80,11 +80,12 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_t *object = json_object();
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         json_object_set_new(object, lineage_column(i)->name, cli_json_column(trial, i));
-    cli_json_set(
-        object, "score", cli_json_figure(trial->score), "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean),
-        "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std), "params", cli_json_params(trial->params, trial->n_params),
-        "metrics", trial->n_metrics ? cli_json_metrics(trial->metrics, trial->n_metrics) : NULL, "cause",
-        lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes))) : NULL, NULL);
+    cli_json_set(object, "score", cli_json_figure(trial->score), "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean),
+                 "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std), "params",
+                 cli_json_params(trial->params, trial->n_params), "metrics",
+                 trial->n_metrics ? cli_json_metrics(trial->metrics, trial->n_metrics) : NULL, "cause",
+                 lineage_notes_cause(trial->notes) ? json_string(lineage_cause_name(lineage_notes_cause(trial->notes))) : NULL,
+                 "void", trial->void_label ? json_pack("{s:s}", "status", trial->void_label) : NULL, NULL);
     /* Turns and extra columns are left out if empty, because most trials have neither. */
     cli_json_set(object, "turns", trial->n_turns ? turns_json(trial) : NULL, "extras",
                  trial->n_extras ? extras_json(trial) : NULL, "line", trial->line ? json_integer((json_int_t)trial->line) : NULL,
@@ -132,14 +133,15 @@ static char *params_text(const struct lineage_trial *trial, const struct lineage
 }
 
 static bool add_row(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_settings *settings,
-                    const struct lineage_config *margins)
+                    const struct lineage_config *margins, bool table)
 {
     char *params = params_text(trial, settings);
     enum cli_style style = cli_label_style(trial->status);
     cli_list_text(list, trial->exp_id);
     cli_list_style(list, style, 0);
-    cli_list_add(list, CLI_TEXT(trial->timestamp), CLI_TEXT(trial->specialist), CLI_TEXT(trial->parent_exp),
-                 CLI_TEXT(lineage_label_name(trial->status)));
+    cli_list_add(
+        list, CLI_TEXT(trial->timestamp), CLI_TEXT(trial->specialist), CLI_TEXT(trial->parent_exp),
+        CLI_TEXT(table ? lineage_trial_status((char[LINEAGE_STATUS_MAX]){0}, trial) : lineage_label_name(trial->status)));
     cli_list_style(list, style, 0);
     cli_list_number(list, trial->score.value, trial->score.present);
     cli_list_style(list, style, 0);
@@ -155,7 +157,7 @@ static bool add_row(struct cli_list *list, const struct lineage_trial *trial, co
 
 bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial, const struct lineage_config *config)
 {
-    return add_row(list, trial, NULL, config);
+    return add_row(list, trial, NULL, config, false);
 }
 
 /* Prints whole trials, not only the table's columns, one by one, because the result of a query may be larger than
@@ -189,7 +191,8 @@ static int print_list(struct lineage_cursor *cursor, const struct lineage_settin
     const struct lineage_config *margins = format == CLI_TABLE ? lineage_cursor_config(cursor) : NULL;
     struct cli_list *list = cli_trial_list_new(format, margins);
     cli_list_fit(list, screen, columns_of(has_margins(margins), screen->width < 60));
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && add_row(list, &trial, settings, margins))
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK &&
+           add_row(list, &trial, settings, margins, format == CLI_TABLE))
         ;
     *n = cli_list_rows(list);
     int result = cli_list_finish(list);

@@ -20,7 +20,7 @@
 #include <lineage/status.h>
 
 /* Raised whenever a public struct, the value of an enum or a signature changes. */
-#define LINEAGE_ABI_VERSION 5
+#define LINEAGE_ABI_VERSION 6
 
 struct lineage_abi_size {
     const char *name; /* name of the struct, such as "lineage_trial" */

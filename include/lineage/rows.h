@@ -9,7 +9,7 @@
 
 #include <lineage/query.h>
 
-#define LINEAGE_ROW_TEXTS 11
+#define LINEAGE_ROW_TEXTS 12
 #define LINEAGE_ROW_NUMBERS 8
 
 /* Texts end to end, each with its final NUL. Texts themselves have no NUL byte (lineage/trial.h). */
@@ -31,7 +31,7 @@ struct lineage_row_values {
 /* The arrays belong to the cursor. */
 struct lineage_rows {
     size_t n;
-    /* [n][LINEAGE_ROW_TEXTS]: the text columns in the order of struct lineage_trial, exp_id to notes. */
+    /* [n][LINEAGE_ROW_TEXTS]: the text columns in the order of struct lineage_trial, exp_id to notes, and void_label. */
     struct lineage_row_texts texts;
     /* [n][LINEAGE_ROW_NUMBERS]: core_metric, val_bpb, delta_vs_best, train_s, total_s, ig_clip_scale_mean,
      * ig_clip_scale_std, score; 0 where the row has none. */

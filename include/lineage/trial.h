@@ -121,8 +121,13 @@ struct lineage_trial {
     struct lineage_number score; /* value of the store's score column; absent for placeholders */
     uint64_t seq;                /* position among the rows of the file, from 1 */
     uint64_t line;               /* first physical line of the record, from 1 */
+    const char *void_label;      /* what the own row of a void trial says, such as "keep"; NULL if the trial is not void */
     void *memory;                /* owns the strings and arrays above; NULL if they are borrowed */
 };
+
+/* The trial's status for people: its label, "void, was keep" of a void trial, or what a row that voids its parent does. */
+#define LINEAGE_STATUS_MAX 40
+LINEAGE_API const char *lineage_trial_status(char out[LINEAGE_STATUS_MAX], const struct lineage_trial *trial);
 
 /* Free what the library allocated for the trial and zero it. NULL is allowed. */
 LINEAGE_API void lineage_trial_release(struct lineage_trial *trial);

@@ -79,11 +79,11 @@ must_equal 4 "$(json '#')"
 run void 003 --reason 'wrong data'
 must_exit 0
 must_run insight
-must_have out '003 (harness_abort)'
+must_have out '003 (void, was keep)'
 must_run insight --format tsv
 must_equal '003' "$(sed -n '$p' out | cut -f 3)"
 must_run render
-must_have out '(evidence: 003 (harness_abort))'
+must_have out '(evidence: 003 (void, was keep))'
 
 # Two writers get two numbers.
 for i in 1 2 3 4 5 6; do "$LINEAGE" insight "from $i" --evidence 000 >number.$i & done

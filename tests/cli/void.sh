@@ -12,14 +12,14 @@ ids()
 same_everywhere()
 {
     must_run verify -C "$1"
-    must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials"
+    must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials" --format tsv
     cp out followed
     for table in label_counts param_values calibration voided judged night_rows; do
         must_run sql -C "$1" "SELECT * FROM $table"
         cp out "followed.$table"
     done
     must_run rebuild -C "$1"
-    must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials"
+    must_run sql -C "$1" "SELECT seq, exp_id, status, score, special FROM trials" --format tsv
     must_match_file followed out
     for table in label_counts param_values calibration voided judged night_rows; do
         must_run sql -C "$1" "SELECT * FROM $table"
@@ -275,4 +275,47 @@ must_run init cut
 printf 'exp_id\thypothesis\tstatus\tcore_metric\n000\ta\tbaseline\t1.0\n001\tb\tkeep\t0.9\n002\tc\tkeep\t0.8' >cut/results.tsv
 must_run report -C cut --output cut.html
 must_have cut.html '<dt>trials</dt><dd>3</dd>'
+
+# ---- a reader sees that a trial is void, and what it was ----
+must_run init seen --direction higher
+for score in 1 2; do
+    must_run append -C seen --status "$([ $score = 1 ] && echo baseline || echo auto)" --core-metric $score -p x=$score --parent "$([ $score = 1 ] || echo best)"
+done
+run void 001 -C seen --reason 'the wrong data'
+must_exit 0
+must_run insight -C seen 'x helps' --evidence 000,001
+for command in 'query' 'search wrong' 'tree' 'show 001' 'render'; do
+    # shellcheck disable=SC2086 # words
+    must_run $command -C seen
+    must_lack out harness_abort "$command"
+    must_have out "$([ "$command" = 'search wrong' ] && echo 'voids its parent' || echo 'void, was keep')" "$command"
+done
+must_run query -C seen --format json
+must_equal 'harness_abort keep' "$(json 1.status) $(json 1.void.status)"
+run sql -C seen 'SELECT status FROM trials'
+must_have err '1 void trial'
+must_run sql -C seen 'SELECT status FROM voided'
+must_lack err 'void trial'
+
+# ---- `best` is an id wherever one is asked for, and the block's commands find the store ----
+must_run append -C seen --status auto --core-metric 5 -p x=3 --parent best
+must_equal '003 000' "$(cut -f 1,4 seen/results.tsv | tail -n 1 | tr '\t' ' ')"
+for command in show chain 'diff --stat'; do
+    # shellcheck disable=SC2086 # words
+    must_run $command best -C seen
+    mv out best
+    # shellcheck disable=SC2086 # words
+    must_run $command 003 -C seen
+    must_match_file best out "$command"
+done
+must_fail 2 "no trial 'worst'" show worst -C seen
+must_run append -C seen --status keep --core-metric 4 --exp-id best
+must_run show best -C seen
+must_have out '4.0'
+must_run init empty
+must_fail 2 'no kept or baseline trial' append -C empty --status auto --core-metric 1 --parent best
+must_run append -C empty --status baseline --core-metric 1
+must_run render -C empty
+must_have out '`lineage night -C empty SWEEP.json`'
+must_lack out 'help -C'
 finish

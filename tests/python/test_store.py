@@ -89,6 +89,7 @@ def test_voids(store):
     row = store.void("exp_001", "the evaluator was broken")
     assert row["parent_exp"] == "001" and row["status"] == "harness_abort" and row["job_name"] == "lineage-void"
     assert store.best_id() == "002" and store.find("001")["status"] == "harness_abort"  # 002 was discarded against 001 alone
+    assert [row["void"] for row in store.query()][:3] == ["", "keep", ""] and store.find("best")["exp_id"] == "002"
     assert store.find("001")["score"] is None and store.find("001")["delta_vs_best"] is None
     assert store.tried(alpha=0.3) == [] and ids(store.chain("002")) == ["000", "002"]
     entry = store.voids()[0]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 #: ABI version that this package needs, by the prefix of the library's functions (rlcore/abi.h, lineage/abi.h).
-ABI_VERSIONS = {"rl": 3, "lineage": 5}
+ABI_VERSIONS = {"rl": 3, "lineage": 6}
 
 
 class LibraryError(ImportError):

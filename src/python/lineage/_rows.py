@@ -18,9 +18,9 @@ NUMBERS = ("core_metric", "val_bpb", "delta_vs_best", "train_s", "total_s")
 LAST_TEXTS = ("job_name", "snapshot_path", "notes")
 SCALES = ("ig_clip_scale_mean", "ig_clip_scale_std")
 
-_TEXT_COLUMNS = len(TEXTS) + len(LAST_TEXTS)  # LINEAGE_ROW_TEXTS
+_TEXT_COLUMNS = len(TEXTS) + len(LAST_TEXTS) + 1  # LINEAGE_ROW_TEXTS
 _NUMBER_COLUMNS = len(NUMBERS) + len(SCALES) + 1  # LINEAGE_ROW_NUMBERS; the last one is the score
-_NAMES = (*TEXTS, "status", *NUMBERS, *SCALES, "score", *LAST_TEXTS, "params", "metrics", "turns", "extras", "seq", "line")
+_NAMES = (*TEXTS, "status", *NUMBERS, *SCALES, "score", *LAST_TEXTS, "void", "params", "metrics", "turns", "extras", "seq", "line")
 _TURN = struct.Struct("=I4xddQ")  # struct lineage_turn_stat
 
 

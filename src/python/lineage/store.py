@@ -148,7 +148,8 @@ class _Trial(ctypes.Structure):
         ("turns", ctypes.POINTER(_TurnStat)), ("n_turns", ctypes.c_size_t),
         ("metrics", ctypes.POINTER(_Param)), ("n_metrics", ctypes.c_size_t),
         ("extras", ctypes.POINTER(_Extra)), ("n_extras", ctypes.c_size_t),
-        ("score", _Number), ("seq", ctypes.c_uint64), ("line", ctypes.c_uint64), ("memory", ctypes.c_void_p),
+        ("score", _Number), ("seq", ctypes.c_uint64), ("line", ctypes.c_uint64), ("void_label", ctypes.c_char_p),
+        ("memory", ctypes.c_void_p),
     ]  # fmt: skip
 
 
@@ -413,7 +414,7 @@ def _number(name: str, value: Optional[float]) -> _Number:
 
 
 # Reading each number by ctypes takes as long as all that is left of _dict.
-_TRIAL = struct.Struct("@8Pi4x" + "?d" * len(_NUMBERS) + "3P" + "?d" * len(_SCALES) + "PQ" * 4 + "?d2QP")
+_TRIAL = struct.Struct("@8Pi4x" + "?d" * len(_NUMBERS) + "3P" + "?d" * len(_SCALES) + "PQ" * 4 + "?d2Q2P")
 assert _TRIAL.size == ctypes.sizeof(_Trial)
 _CELLS = {name: 9 + 2 * i for i, name in enumerate(_NUMBERS)}
 _CELLS.update((name, 12 + 2 * len(_NUMBERS) + 2 * i) for i, name in enumerate(_SCALES))
@@ -433,6 +434,7 @@ def _dict(trial: _Trial) -> "dict[str, Any]":
     for name, at in _CELLS.items():
         out[name] = cells[at + 1] if cells[at] else None
     out.update((name, _text(getattr(trial, name))) for name in _LAST_TEXTS)
+    out["void"] = _text(trial.void_label)
     params = _named(trial.params, trial.n_params)
     out["params"] = {name: value if isinstance(value, str) else _rows.setting(value) for name, value in params.items()}
     out["metrics"] = _named(trial.metrics, trial.n_metrics)
@@ -953,7 +955,7 @@ class Store:
 
     def void(self, exp_id: str, reason: str) -> "dict[str, Any]":
         """Take a trial out of the count, because it says nothing about its settings; returns the row that voids it. The
-        trial then reads as harness_abort without a score. StoreError if it is void already."""
+        trial then reads as harness_abort without a score, and its ``void`` is its own label. StoreError if it is void already."""
         return self._append_void(_lib.lineage_void_append, exp_id, reason)
 
     def unvoid(self, exp_id: str, reason: str = "") -> "dict[str, Any]":

@@ -24,6 +24,17 @@ bool lineage_is_void_row(const struct lineage_trial *trial, bool *back)
     return takes_back || strcmp(job, LINEAGE_VOID_JOB) == 0;
 }
 
+const char *lineage_trial_status(char out[LINEAGE_STATUS_MAX], const struct lineage_trial *trial)
+{
+    bool back = false, row = lineage_is_void_row(trial, &back);
+    snprintf(out, LINEAGE_STATUS_MAX, "%s%s", trial->void_label ? "void, was " : "",
+             trial->void_label ? trial->void_label
+             : !row            ? lineage_label_name(trial->status)
+             : back            ? "counts its parent again"
+                               : "voids its parent");
+    return out;
+}
+
 /* ---- the pieces of notes that say why a trial failed, or was ended early ---- */
 
 /* The beginnings of the reasons that cli/trial/trial_label.c writes. */

@@ -89,7 +89,7 @@ static void add_columns(struct flat_rows *flat, const struct lineage_trial *tria
 {
     const char *const texts[LINEAGE_ROW_TEXTS] = {
         trial->exp_id,     trial->timestamp,      trial->specialist, trial->parent_exp,    trial->baseline_exp, trial->domain,
-        trial->hypothesis, trial->expected_delta, trial->job_name,   trial->snapshot_path, trial->notes,
+        trial->hypothesis, trial->expected_delta, trial->job_name,   trial->snapshot_path, trial->notes,        trial->void_label,
     };
     const struct lineage_number numbers[LINEAGE_ROW_NUMBERS] = {
         trial->core_metric,        trial->val_bpb,           trial->delta_vs_best, trial->train_s, trial->total_s,

@@ -39,7 +39,7 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
  * shifted along. */
 static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena, bool *ok)
 {
-    int special = sqlite3_column_int(stmt, N_TRIAL_COLUMNS - 1), at = 2;
+    int special = sqlite3_column_int(stmt, N_TRIAL_COLUMNS - 2), at = 2;
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
         const struct lineage_column *column = lineage_column(i);
         if (column->kind == LINEAGE_COLUMN_TEXT) {
@@ -135,6 +135,9 @@ enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct
     if (!ok)
         return store_no_memory(err);
     TRY(mirror_label(mirror, stmt, LABEL_AT, &trial->status, err));
+    enum lineage_label own;
+    if (lineage_label_parse(&own, mirror_text(stmt, N_TRIAL_COLUMNS - 1)))
+        trial->void_label = lineage_label_name(own);
     return load_notes(mirror, trial, arena, err);
 }
 

@@ -284,7 +284,7 @@ static void add_insight(struct insight_rows *rows, const struct lineage_insight 
         struct lineage_error err;
         add_shape(out, "%T%B", i ? ", " : " (evidence: ", insight->evidence[i]);
         if (lineage_find(n->store, insight->evidence[i], &trial, &err) == LINEAGE_OK && trial.status == LINEAGE_HARNESS_ABORT)
-            buf_puts(out, " (harness_abort)"); /* void, perhaps, since the claim was made */
+            add_shape(out, " (%T)", lineage_trial_status((char[LINEAGE_STATUS_MAX]){0}, &trial));
     }
     buf_puts(out, insight->n_evidence ? ")" : "");
     if (has_ideas(n))
