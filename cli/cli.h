@@ -361,6 +361,9 @@ bool cli_has_store(const char *dir, bool may_create);
  * there is none. */
 void cli_store_above(char path[PATH_MAX]);
 
+/* Where people keep stores below dir: writes "; there is one in runs/mine", or nothing. */
+void cli_store_below(char out[PATH_MAX + 32], const char *dir);
+
 /* Whether the directory holds a store: it has settings or trials. */
 bool cli_is_store(const char *dir);
 bool cli_store_has(const char *dir, const char *name); /* a file of that name */

@@ -25,12 +25,18 @@ struct run_options {
     int hold; /* descriptor that holds the lease; -1: none */
 };
 
-/* Whether the main work tree of the repository has a store of this name; an agent may work in another one, which is removed later. */
-static bool main_tree_has(char path[PATH_MAX], const char *dir)
+/* Finds the stores of the main work tree of the repository; an agent may work in another one, which is removed later: one with this
+ * path, or for "." what cli_store_below finds. */
+static bool main_tree_has(char path[PATH_MAX + 32], const char *dir)
 {
     char common[PATH_MAX];
     char *slash = *dir != '/' && repository_common(common, ".") ? strrchr(common, '/') : NULL;
-    int n = slash ? snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - common), common, dir) : 0;
+    if (!slash)
+        return false;
+    *slash = '\0';
+    if (strcmp(dir, ".") == 0)
+        return cli_store_below(path, common), *path;
+    int n = snprintf(path, PATH_MAX, "%s/%s", common, dir);
     return n > 0 && n < PATH_MAX && cli_is_store(path);
 }
 
@@ -39,14 +45,17 @@ static int make_store(const struct cli_session *session)
 {
     const char *dir = session->where.dir ? session->where.dir : ".";
     struct lineage_config config = {0};
-    char path[PATH_MAX];
+    char path[PATH_MAX + 32];
     if (cli_is_store(dir))
         return CLI_GO_ON;
     if (!session->where.direction && lineage_store_lost(dir))
         return cli_has_store(dir, true) ? CLI_GO_ON : CLI_USAGE;
-    if (!session->where.direction && main_tree_has(path, dir))
+    const bool here = strcmp(dir, ".") == 0, has = !session->where.direction && main_tree_has(path, dir);
+    if (has && here)
+        return cli_error(CLI_USAGE, "no store here%s (-C)", path);
+    if (has)
         return cli_error(CLI_USAGE, "%s is not a store here; the one of the main work tree is %s (-C)", dir, path);
-    if (!session->where.direction && strcmp(dir, ".") == 0)
+    if (!session->where.direction && here)
         return cli_error(CLI_USAGE,
                          "no store here; `-C runs/NAME --direction lower|higher` makes one in a directory of its own and says "
                          "which score is better");

@@ -137,16 +137,22 @@ static bool find_of_both(struct repository *r, const json_t *from, const json_t 
     return r && *a && *b && (find(r, to, a, b) || find(r, from, a, b));
 }
 
-/* git compares patches, so a commit that was rebased or picked counts as contained. */
+/* git compares patches, so a commit that was rebased or picked counts as contained, and so does one whose files HEAD has as they are,
+ * after a squash or a rebase that dropped what a later commit replaced. */
 static bool has_more(struct repository *r, const json_t *git, const char *head, const char *commit)
 {
+    const char *const same[] = {"diff", "--name-only", "--end-of-options", head, commit, "--", ":(top)", NULL};
     char range[2 * REPOSITORY_COMMIT_MAX + 8];
     const char *const words[] = {"rev-list", "--cherry-pick", "--right-only", "--no-merges", "-n", "1", range, "--", NULL};
     size_t length = 0;
     snprintf(range, sizeof range, "%s...%s", head, commit);
     char *text = ask_without_outputs(r, words, NULL, git, &length);
-    const bool more = text && length > 0;
+    bool more = text && length > 0;
     free(text);
+    if (more && (text = ask_without_outputs(r, same, NULL, git, &length))) {
+        more = length > 0;
+        free(text);
+    }
     return more;
 }
 

@@ -114,8 +114,7 @@ int cli_store_attach(const char *dir, const char *server)
     return status;
 }
 
-/* Where people keep stores: writes "; there is one in runs/mine", or nothing. */
-static void find_below(char out[PATH_MAX + 32], const char *dir)
+void cli_store_below(char out[PATH_MAX + 32], const char *dir)
 {
     static const char *const places[] = {"*/lineage.json", "runs/*/lineage.json"};
     char pattern[PATH_MAX];
@@ -142,7 +141,7 @@ bool cli_has_store(const char *dir, bool may_create)
                           lost == 1 ? "" : "s");
     if (cli_is_store(dir) || stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return true;
-    find_below(below, dir);
+    cli_store_below(below, dir);
     return cli_refuse(
         "no store in %s (no results.tsv, no lineage.json)%s%s; give its directory with -C, or make one with `lineage init`%s",
         dir, strcmp(dir, ".") == 0 ? " or the directories above it" : "", below, may_create ? " or --create" : "");
