@@ -337,11 +337,35 @@ static bool parse_next(struct append_request *request)
     if (!json_is_object(request->json))
         return false;
     end = text + error.position;
-    end += strspn(end, " \t\r\n"); /* the text ends in a NUL byte */
+    end +=
+        strspn(end, request->in_list ? ",] \t\r\n" : " \t\r\n"); /* the text ends in a NUL byte, and a list was checked whole */
     request->at = (size_t)(end - request->text);
     for (; text < end; text++)
         request->line += *text == '\n';
     return true;
+}
+
+/* A text that is one list of objects is read as these objects, one after the other. */
+static bool begin_list(struct append_request *request)
+{
+    json_error_t error;
+    const size_t blanks = strspn(request->text, " \t\r\n");
+    if (request->text[blanks] != '[')
+        return true;
+    json_t *list = json_loadb(request->text, request->length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!list)
+        return cli_refuse("%s:%d:%d: %s", request->path, error.line, error.column, error.text);
+    const json_t *item;
+    size_t n = 0, i;
+    json_array_foreach(list, i, item)
+        n += json_is_object(item);
+    const bool objects = n == json_array_size(list);
+    json_decref(list);
+    request->in_list = true;
+    request->at = blanks + 1;
+    if (!objects)
+        return cli_refuse("%s: the list holds what is not a JSON object", request->path);
+    return n || cli_refuse("%s: not a JSON object: the list has no trial", request->path);
 }
 
 bool append_take_json(struct append_request *request, const char *path)
@@ -352,7 +376,7 @@ bool append_take_json(struct append_request *request, const char *path)
     if (raw && !request->text)
         cli_no_memory();
     free(raw);
-    return request->text && parse_next(request) && take_object(request);
+    return request->text && begin_list(request) && parse_next(request) && take_object(request);
 }
 
 bool append_has_next(const struct append_request *request)

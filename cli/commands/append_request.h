@@ -22,6 +22,7 @@ struct append_request {
     size_t length, at, line; /* line: lines that end before at */
     char *telemetry; /* --telemetry, or the telemetry object of the JSON as text */
     bool has_status;
+    bool in_list; /* the text is one list of objects */
 };
 
 void append_request_release(struct append_request *request);

@@ -127,5 +127,15 @@ refuse_rows "input.json:2:1" '{"status": "crash"}\n3\n'
 refuse_rows "not a JSON object" '{"status": "crash"}\n[]\n'
 refuse_rows "key 'colour'" '{"status": "crash"}\n{"status": "crash", "colour": 1}\n'
 refuse_rows "give --status" '{"status": "crash"}\n{"core_metric": 1}\n'
+refuse_rows "the list has no trial" '[]'
+refuse_rows "input.json:1:22" '[{"status": "crash"},]'
+refuse_rows "not a JSON object" '[{"status": "crash"}, 1]'
+# One list holds several, too.
+must_run init list
+printf ' [{"status": "crash"} ,\n {"status": "crash", "hypothesis": "a], b", "params": {"layers": [64, 32]}}] ' >list.json
+must_run append -C list --json list.json
+must_equal '000 001 ' "$(tr '\n' ' ' <out)"
+must_run query -C list --format json
+must_equal 'a], b [64,32]' "$(json 1.hypothesis) $(json 1.params.layers)"
 refuse_rows "several trials" '{"status": "crash"}\n{"status": "crash", "telemetry": {}}\n'
 finish

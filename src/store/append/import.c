@@ -125,7 +125,8 @@ static enum lineage_status refuse_id(const struct tsv_record *record, const char
                                      struct lineage_error *err)
 {
     if (strcmp(there, id) == 0)
-        return store_fail(err, LINEAGE_EEXIST, "line %llu: exp_id '%.80s' is already in the store; leave the rows out of the file that both have, and "
+        return store_fail(err, LINEAGE_EEXIST,
+                          "line %llu: exp_id '%.80s' is already in the store; leave the rows out of the file that both have, and "
                           "give others a free id there, also where parent_exp names them",
                           (unsigned long long)record->line, id);
     return store_fail(err, LINEAGE_EEXIST,

@@ -269,7 +269,7 @@ enum lineage_status mirror_ask_top(struct lineage_store *store, struct lineage_t
     enum lineage_status status = mirror_ask(store->mirror, ask_best, &(struct question){.store = store, .trial = trial}, err);
     if (status == LINEAGE_ENOTFOUND)
         store_fail(err, LINEAGE_ENOTFOUND, "%s has no kept or baseline trial with a finite %s", store->dir,
-                   lineage_store_metric(store));
+                   lineage_store_score_name(store) ? lineage_store_score_name(store) : lineage_store_metric(store));
     return status;
 }
 
