@@ -281,8 +281,15 @@ static bool take_scores(struct append_options *o, struct lineage_store *store)
 static int append_one(struct append_options *o, struct lineage_store *store)
 {
     struct lineage_error err;
-    struct lineage_trial row = {0};
-    if (lineage_store_append(store, &o->request.trial, &o->request.options, &row, &err) != LINEAGE_OK)
+    struct lineage_trial row = {0}, parent = {0}, trial = o->request.trial;
+    if (trial.parent_exp && strcmp(trial.parent_exp, "best") == 0) {
+        if (lineage_find_start(store, "best", &parent, &err) != LINEAGE_OK)
+            return cli_fail(&err);
+        trial.parent_exp = parent.exp_id;
+    }
+    const enum lineage_status appended = lineage_store_append(store, &trial, &o->request.options, &row, &err);
+    lineage_trial_release(&parent);
+    if (appended != LINEAGE_OK)
         return cli_fail(&err);
     learn(o, store, &row, 1);
     int status = print_row(o, o->request.options.auto_status, &row);

@@ -137,7 +137,7 @@ static bool find_of_both(struct repository *r, const json_t *from, const json_t 
     return r && *a && *b && (find(r, to, a, b) || find(r, from, a, b));
 }
 
-/* git compares patches, so a commit that was rebased or picked counts as contained, and so does one whose files HEAD has as they are,
+/* git compares patches, so a commit that was rebased or picked counts as contained, and so does one whose files HEAD has,
  * after a squash or a rebase that dropped what a later commit replaced. */
 static bool has_more(struct repository *r, const json_t *git, const char *head, const char *commit)
 {

@@ -314,7 +314,7 @@ trial ../S --parent 002 >/dev/null
 must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'a picked commit has the code'
 git reset -q --hard HEAD~1 && git checkout -q refs/lineage/002 -- . && git commit -qam 'all in one'
 trial ../S --parent 002 >/dev/null
-must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'files as they were are its code'
+must_equal 1 "$(grep -c 'HEAD does not contain the code of 002' "$scratch/err")" 'the same files are its code'
 must_run init runs/here
 (cd .. && git -C p worktree add -q ../other && cd ../other && must_fail 2 'there is one in .*/p/runs/here' run -- true)
 cd ../..

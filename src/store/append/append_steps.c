@@ -123,24 +123,12 @@ static enum lineage_status mean_params(struct appending *a, struct lineage_error
     return LINEAGE_OK;
 }
 
-/* `best` as the parent: the trial that a new one starts from. Found before the claim; another trial may be better by then. */
-static enum lineage_status mean_parent(struct appending *a, struct lineage_error *err)
-{
-    SCOPED_TRIAL best = {0};
-    if (!a->checked.parent_exp || strcmp(a->checked.parent_exp, "best") != 0 || a->options->allow_missing_parent)
-        return LINEAGE_OK;
-    TRY(lineage_find_start(a->store, "best", &best, err));
-    a->checked.parent_exp = arena_text(a->arena, best.exp_id, strlen(best.exp_id));
-    return a->checked.parent_exp ? LINEAGE_OK : store_no_memory(err);
-}
-
 enum lineage_status appending_check(struct appending *a, const struct lineage_trial *trial, struct lineage_error *err)
 {
     a->given = trial;
     a->checked = *trial;
     if (a->options->auto_status) /* undecided yet; discard passes with the fewest checks */
         a->checked.status = LINEAGE_DISCARD;
-    TRY(mean_parent(a, err));
     TRY(row_check(&a->checked, err));
     TRY(mean_params(a, err));
     TRY(row_compose_notes(&a->checked.notes, &a->checked, &a->store->append->bytes, a->arena, err));
