@@ -123,7 +123,16 @@ static json_t *call_append(struct mcp_call *call)
     /* Uses the same path as `lineage append`, so the row is either complete or absent. */
     call->server->deadline = 0; /* writing is not aborted halfway */
     trial_ref_pass(call->server->store, NULL, 0);
-    if (lineage_store_append(call->server->store, &trial, &options, &row, &err) != LINEAGE_OK)
+    struct lineage_trial parent = {0};
+    enum lineage_status status = LINEAGE_OK;
+    if (trial.parent_exp && strcmp(trial.parent_exp, "best") == 0) {
+        status = lineage_find_start(call->server->store, "best", &parent, &err);
+        trial.parent_exp = parent.exp_id;
+    }
+    if (status == LINEAGE_OK)
+        status = lineage_store_append(call->server->store, &trial, &options, &row, &err);
+    lineage_trial_release(&parent);
+    if (status != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     json_t *result = appended(&row);
     if (options.auto_status)
