@@ -114,8 +114,14 @@ must_fail 2 "parameter lr: '-x' is not a number" append --status keep --core-met
 must_fail 2 "put a text with commas or quotes into single quotes" append --status keep --core-metric 1 --param 'layers=a,b'
 must_run init lists
 must_run append -C lists --status keep --core-metric 1 --param 'layers=[1, 2]'
-must_run tried -C lists 'layers=[1,2]'
-must_run query -C lists 'layers=[3],[1,2]' --exit-status
+must_run tried -C lists 'layers=[1, 2]'
+must_run query -C lists 'layers=[3],[1, 2]' --exit-status
+# A row and a program get each blank that was typed.
+run run -C lists -m core --param 'x={"a": 1}' -- sh -c 'echo "got $1"; echo core: 2' sh '{x}'
+must_have err 'got {"a": 1}'
+must_run tried -C lists 'x={"a": 1}'
+run run -C lists -m core --param 'x=[64, 32]' -- sh -c 'echo "got $1"; echo core: 2' sh '{x}'
+must_have err 'got [64, 32]'
 must_match_file before results.tsv
 
 # A path or a bracket needs no quotes, and a question may spell it as the trial did.

@@ -252,7 +252,7 @@ static void wide_integers_are_texts(void **state)
     memset(longest, '9', sizeof longest);
     longest[LINEAGE_PARAM_TEXT_MAX + 1] = '\0';
     static const char *const lists[][2] = {
-        {"[64, 32]", "[64,32]"},  {"(0.9,0.99)", "(0.9,0.99)"}, {"{\"a\": [1, 2]}", "{\"a\":[1,2]}"},
+        {"[64, 32]", "[64, 32]"}, {"(0.9,0.99)", "(0.9,0.99)"}, {"{\"a\": [1, 2]}", "{\"a\": [1, 2]}"},
         {"['a, b']", "['a, b']"}, {"(q|v)_proj", "(q|v)_proj"}, {"[a", "[a"}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         assert_true(lineage_param_is_text(rest = lists[i][0]) && lineage_param_text_next(text, &rest) && !*rest);

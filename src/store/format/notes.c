@@ -752,24 +752,20 @@ bool lineage_param_is_text(const char *text)
            (!begins_number(text) && *text != ' ' && !lineage_number_parse(&number, text, strcspn(text, ",")));
 }
 
-/* Bytes of the list or object at the start, up to the bracket that closes it; 0 if there is none. *out is the same without blanks
- * between its members, as json.dumps with separators and Python's rows write it; "" if it is too long. */
-static size_t take_bracketed(char out[LINEAGE_PARAM_TEXT_MAX + 1], struct span s)
+/* The bytes of a list or an object at the start, up to the bracket that closes it; 0 if none is closed there. */
+static size_t bracketed_length(struct span s)
 {
-    size_t depth = 0, used = 0;
+    size_t depth = 0;
     char quote = '\0';
-    for (size_t n = 0; n < s.length && used < LINEAGE_PARAM_TEXT_MAX; n++) {
+    for (size_t n = 0; n < s.length; n++) {
         const char c = s.text[n];
-        if (c != ' ' || quote || !strchr("[({,:", s.text[n - 1]))
-            out[used++] = c;
-        out[used] = '\0';
         if (quote || c == '"' || c == '\'')
             quote = !quote ? c : quote == c ? '\0' : quote;
         else
             depth += strchr("[({", c) ? 1 : 0, depth -= strchr("])}", c) ? 1 : 0;
         if (!depth) { /* (q|v)_proj is a word */
             const struct span rest = skip_blanks(skip(s, n + 1));
-            return rest.length && rest.text[0] != ',' ? 0 : n + 1;
+            return !n || (rest.length && rest.text[0] != ',') ? 0 : n + 1;
         }
     }
     return 0;
@@ -782,10 +778,9 @@ bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **
     size_t n = quoted_length(s, out);
     if (!n)
         n = take_wide(out, s.text);
-    if (!n && s.length && strchr("[({", s.text[0]))
-        n = take_bracketed(out, s);
     if (!n && s.length && s.text[0] != '\'' && !begins_number(s.text)) {
-        n = strcspn(s.text, ",");
+        const size_t list = bracketed_length(s), word = strcspn(s.text, ",");
+        n = list > word ? list : word;
         if (n > LINEAGE_PARAM_TEXT_MAX)
             return false;
         memcpy(out, s.text, n);
