@@ -218,6 +218,9 @@ size_t rerun_budget(const struct night *night);
 /* How many runs may begin beyond the budget, in place of those that diverged or failed. */
 size_t rerun_spare(const struct night *night);
 
+/* How many have rows or are at work. */
+size_t rerun_runs_used(const struct night *night);
+
 /* How many of the budget may still begin. */
 size_t rerun_runs_left(const struct night *night);
 

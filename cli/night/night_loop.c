@@ -221,8 +221,7 @@ static const char *ending(const struct night *night, int status, size_t left)
     return left > 0 ? "the night has ended" : "the night is done";
 }
 
-/* runs: how many it may run in all, 0 for as many as now. */
-static void print_command(const struct night *night, size_t runs)
+static void print_command(const struct night *night)
 {
     fputs("  lineage night", stderr);
     shell_word_write(stderr, night->list.sweep.file);
@@ -230,12 +229,10 @@ static void print_command(const struct night *night, size_t runs)
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     for (const char *const *option = night->options; option && *option; option++)
         if ((*night_stop_text(night) && (strcmp(*option, "--until") == 0 || strcmp(*option, "--plateau") == 0)) ||
-            ((runs || runs_are_used_up(night)) && strcmp(*option, "--runs") == 0))
+            (runs_are_used_up(night) && strcmp(*option, "--runs") == 0))
             option++; /* with its argument: the night would stop at once */
         else
             shell_word_write(stderr, *option);
-    if (runs)
-        fprintf(stderr, " --runs %zu", runs);
     fputc('\n', stderr);
 }
 
@@ -276,7 +273,7 @@ static void night_summarize(const struct night *night, int status)
     }
     if (left > 0) {
         fprintf(stderr, "%zu of %zu trials are left. To go on:\n", left, sweep->n + sweep->plan.trials);
-        print_command(night, 0);
+        print_command(night);
         return;
     }
     if (sweep->n > 0)
@@ -287,11 +284,6 @@ static void night_summarize(const struct night *night, int status)
     fputs(". What the next night should know:\n  lineage render -C", stderr);
     shell_word_write(stderr, lineage_store_dir(night->list.store));
     fputc('\n', stderr);
-    const size_t budget = rerun_budget(night);
-    if (night->reruns.confirm && budget != SIZE_MAX && !rerun_runs_left(night)) {
-        fputs("More runs of these trials, to be surer:\n", stderr);
-        print_command(night, 2 * budget);
-    }
 }
 
 /* Tells the command of --notify that the night has ended, and why. */
@@ -386,16 +378,16 @@ static void say_plan(const struct night *night)
 {
     const size_t budget = rerun_budget(night), runs = rerun_runs_left(night), spare = rerun_spare(night),
                  left = count_left(night), first = left < runs ? left : runs;
-    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !budget)
+    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !budget || (budget == 1 && !runs))
         return;
     if (!runs)
-        fprintf(stderr, "lineage: all %zu runs have ended", budget);
+        fprintf(stderr, "lineage: all runs have ended: %zu", rerun_runs_used(night));
     else if (runs < budget)
         fprintf(stderr, "lineage: %zu of %zu runs %s left", runs, budget, runs == 1 ? "is" : "are");
     else
         fprintf(stderr, "lineage: %zu runs at most", runs);
     if (spare)
-        fprintf(stderr, ", and one more for each that diverges or fails, at most %zu", spare);
+        fprintf(stderr, "%s one more for each that diverges or fails, at most %zu", runs ? ", and" : "; there may be", spare);
     if (first)
         fprintf(stderr, ": one of each of %zu trial%s, and", first, first == 1 ? "" : "s");
     if (runs)

@@ -46,20 +46,20 @@ static size_t first_runs(const struct trial_list *list, bool planned)
     return n;
 }
 
-static size_t runs_used(const struct night *night)
+size_t rerun_runs_used(const struct night *night)
 {
     return night->list.n_again + first_runs(&night->list, night->planning.on) + night->slots.at_work;
 }
 
 size_t rerun_runs_left(const struct night *night)
 {
-    const size_t budget = rerun_budget(night), used = runs_used(night);
+    const size_t budget = rerun_budget(night), used = rerun_runs_used(night);
     return budget > used ? budget - used : 0;
 }
 
 size_t rerun_spare(const struct night *night)
 {
-    const size_t budget = rerun_budget(night), most = budget + budget / SPARE_SHARE, used = runs_used(night);
+    const size_t budget = rerun_budget(night), most = budget + budget / SPARE_SHARE, used = rerun_runs_used(night);
     if (!night->reruns.confirm || night->reruns.runs || night->reruns.race || budget == SIZE_MAX || used >= most)
         return 0;
     return most - (used > budget ? used : budget);
@@ -93,7 +93,7 @@ static size_t runs_lost(const struct trial_list *list, const struct lineage_evid
 static bool may_run(const struct night *night, const struct lineage_evidence *evidence)
 {
     return rerun_runs_left(night) ||
-           (rerun_spare(night) && runs_used(night) < rerun_budget(night) + runs_lost(&night->list, evidence));
+           (rerun_spare(night) && rerun_runs_used(night) < rerun_budget(night) + runs_lost(&night->list, evidence));
 }
 
 /* Neighbours say what a run of a proposed setting is worth, so that this part of the runs, a tenth and two, is enough to learn the noise. */
