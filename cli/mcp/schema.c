@@ -317,7 +317,9 @@ static json_t *spelled_params(struct mcp_call *call, const struct mcp_argument *
 static json_t *text_of_id(const json_t *value)
 {
     const double id = json_is_number(value) ? json_number_value(value) : -1;
-    return !(id >= 0 && id < 1e15 && floor(id) == id) ? NULL : json_sprintf("%03.0f", id); /* ids have three digits at least */
+    return !(id >= 0 && id < 1e15 && floor(id) == id)
+               ? NULL
+               : json_sprintf("%03lld", (long long)id); /* ids have three digits at least */
 }
 
 static json_t *texts_of(const json_t *value)

@@ -334,6 +334,8 @@ tool query '"status":"keeep"'
 must_trouble "did you mean 'keep'"
 tool trial '"id":3'
 must_answer trial.exp_id 003
+tool trial '"id":-0.0'
+must_answer trial.exp_id 000
 tool trial '"id":3.0'
 must_answer trial.exp_id 003
 tool trial '"id":3.5'
