@@ -34,8 +34,12 @@ static bool main_tree_has(char path[PATH_MAX + 32], const char *dir)
     if (!slash)
         return false;
     *slash = '\0';
-    if (strcmp(dir, ".") == 0)
-        return cli_store_below(path, common), *path;
+    if (strcmp(dir, ".") == 0) {
+        cli_store_below(path, ".");
+        if (!*path)
+            cli_store_below(path, common);
+        return *path;
+    }
     int n = snprintf(path, PATH_MAX, "%s/%s", common, dir);
     return n > 0 && n < PATH_MAX && cli_is_store(path);
 }
@@ -51,14 +55,14 @@ static int make_store(const struct cli_session *session)
     if (!session->where.direction && lineage_store_lost(dir))
         return cli_has_store(dir, true) ? CLI_GO_ON : CLI_USAGE;
     const bool here = strcmp(dir, ".") == 0, has = !session->where.direction && main_tree_has(path, dir);
-    if (has && here)
-        return cli_error(CLI_USAGE, "no store here%s (-C)", path);
-    if (has)
+    if (has && !here)
         return cli_error(CLI_USAGE, "%s is not a store here; the one of the main work tree is %s (-C)", dir, path);
     if (!session->where.direction && here)
-        return cli_error(CLI_USAGE,
-                         "no store here; `-C runs/NAME --direction lower|higher` makes one in a directory of its own and says "
-                         "which score is better");
+        return cli_error(
+            CLI_USAGE,
+            "no store here%s%s; `-C runs/NAME --direction lower|higher` makes one in a directory of its own and says "
+            "which score is better",
+            has ? path : "", has ? " (-C)" : "");
     if (!session->where.direction)
         return cli_error(CLI_USAGE,
                          "%s is not a store; add --direction lower|higher, which creates it and says which score is better", dir);
