@@ -15,12 +15,11 @@ static const struct {
 } causes[] = {
     /* The first four, of scikit-learn, XGBoost and pandas, judge the data, the others the value of a setting. */
     {LINEAGE_CAUSE_CODE, false,
-     {"Input X contains NaN", "Input y contains NaN", "Label contains NaN", "IntCastingNaNError",
+     {"Input X contains NaN", "Input y contains NaN", ": Label contains NaN, infinity", "IntCastingNaNError",
       "ValueError: time limit must be ", "ValueError: walltime must be ", "walltime: Field required"}},
-    /* Nothing is missing, and no memory is lacking: a library that is loaded too late, Slurm, and a database in use. */
+    /* Nothing is missing, and no memory is lacking: a library that is loaded too late, and Slurm. */
     {LINEAGE_CAUSE_UNKNOWN, true,
-     {"in static TLS block", "srun: error: Unable to allocate resources: ", "batch job submission failed: ",
-      "Error: database is locked", "Error) database is locked", "Could not set lock on file", "unable to lock file, errno = "}},
+     {"in static TLS block", "srun: error: Unable to allocate resources: ", "batch job submission failed: "}},
     {LINEAGE_CAUSE_MISSING, true,
      {"ModuleNotFoundError", "No module named", "Cannot find module", "Cannot find package",
       "error while loading shared libraries", "cannot open shared object file", "no CUDA-capable device",
@@ -46,21 +45,13 @@ static const struct {
       "ClassNotFoundException", "Could not find or load main class", "Cannot connect to the Docker daemon",
       "EnvironmentLocationNotFound", "could not find a pyproject.toml", "Could not read package.json", "No kernel named",
       "NoSuchKernel", "Unable to access jarfile", "unable to locate package", " in @INC (", "Package not found",
-      "ArgumentError: Package ", "Tree Learner was not enabled in this build", "DependencyNotInstalled",
-      "error.SolverError: The solver ", "was not found or an older version is installed", "numpy.dtype size changed",
-      "numpy.core.multiarray failed to import", "can't find '__main__' module", "could not find `Cargo.toml`",
-      /* of urllib, requests, httpx and openai: a service that refuses or does not answer */
-      "HTTP Error 401: ", "HTTP Error 403: ", "HTTP Error 429: ", "HTTP Error 5#: ", "401 Client Error: ", "403 Client Error: ",
-      "429 Client Error: ", "5# Server Error: ", "Client error '401 ", "Client error '403 ", "Client error '429 ",
-      "Server error '5# ", "Read timed out. (read timeout=", "RemoteDisconnected", "CERTIFICATE_VERIFY_FAILED",
-      "RateLimitError: Error code: ", "AuthenticationError: Error code: ", "PermissionDeniedError: Error code: ",
-      "InternalServerError: Error code: ", "APIConnectionError: ", "APITimeoutError: "}},
+      "ArgumentError: Package ", "can't find '__main__' module", "could not find `Cargo.toml`"}},
     {LINEAGE_CAUSE_DISK, true,
      {"No space left", "Disk quota exceeded", "[Errno 28]", "os error 28", "errno = 28", "ENOSPC", "disk is full", "disk full",
       "not enough space on the disk", "device is full", "SQLITE_FULL", "[Errno 122]", "os error 122", "echo: I/O error",
       "printf: I/O error", "curl: (23)", "PytorchStreamWriter failed writing", ". unexpected pos # vs #",
-      "# requested and # written", "Cannot write binary data to ", "wrote only # of # bytes", "FileStream.Write incomplete",
-      "Input/output error"}}, /* dash, curl, torch, numpy, LightGBM, tar and XGBoost do not pass on the words of the system */
+      "# requested and # written",
+      "FileStream.Write incomplete"}}, /* dash, curl, torch, numpy and XGBoost do not pass on the words of the system */
     {LINEAGE_CAUSE_DISK, false, {"File too large", "os error 27", "EFBIG"}},
     {LINEAGE_CAUSE_MEMORY, false,
      {"MemoryError", "OutOfMemory", "OOM when allocating", "maximum allowed buffer size", "out of shared memory",
@@ -85,7 +76,8 @@ static const struct {
       "ConfigAttributeError", "unrecognized command", "Unknown arguments", "Error merging override", "ConfigKeyError",
       "ConfigAddedError", "mismatched input", "no viable alternative", /* of Java: */ "Invalid maximum heap size",
       "Invalid initial heap size", "Unrecognized VM option", "Initial heap size set to a larger value",
-      "draccus.utils.DecodingError", "omegaconf.errors.", "cannot be added since the config is locked", "No idea what '", "MissingParameterException"}},
+      "draccus.utils.DecodingError", "omegaconf.errors.ValidationError", "omegaconf.errors.MissingMandatoryValue",
+      "cannot be added since the config is locked", "MissingParameterException"}},
     {LINEAGE_CAUSE_DIVERGENCE, false,
      {"diverged", "diverging", "diverges", "divergence detected",
       "loss divergence", /* not KL divergence, nor divergences of NUTS */ "is nan", "nan loss", "became nan",
@@ -94,15 +86,34 @@ static const struct {
       "not finite", "nan detected", "found nan", "loss=nan", "loss: nan", "nan or inf", "inf or nan", "contains nan",
       "contain nan", "NaN in ", "loss exploded", "loss is inf", "Invalid loss, terminating", /* of Keras */ "not a finite number",
       "Minimum loss scale", "loss scale already at minimum", "invalid value (nan)", "invalid value (inf)", "element < 0",
-      "NaN/Inf", "nan encountered", "found invalid values:", "encountered nan", "not contain infs or NaNs"}},
+      "NaN/Inf", "nan encountered", "found invalid values:", "encountered nan"}},
     {LINEAGE_CAUSE_TIME, false, {"DUE TO TIME LIMIT"}}, /* Slurm: `CANCELLED AT .. DUE TO TIME LIMIT` */
     {LINEAGE_CAUSE_INTERRUPT, false, {"KeyboardInterrupt", "CANCELLED AT", "due to preemption", "SIGTERM received"}},
     {LINEAGE_CAUSE_TIME, false,
      {"TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU", "CPU time limit",
       "TERM_RUNLIMIT"}},
 };
+
+/* Words that programs also print in passing. Nothing of the settings is to blame if they ended the program. */
+static const struct {
+    enum lineage_cause cause;
+    const char *words[32];
+} fatal[] = {
+    {LINEAGE_CAUSE_UNKNOWN, /* a database in use, of SQLite and DuckDB */
+     {"Error: database is locked", "Error) database is locked", "Could not set lock on file"}},
+    {LINEAGE_CAUSE_DISK, {"LightGBMError: Cannot write binary data to ", "lmdb.Error: mdb_txn_commit: Input/output error"}},
+    {LINEAGE_CAUSE_MISSING,
+     {"LightGBMError: CUDA Tree Learner was not enabled", "LightGBMError: GPU Tree Learner was not enabled",
+      "DependencyNotInstalled: ", "The solver GUROBI is not installed", "The solver MOSEK is not installed",
+      "ImportError: numpy.core.multiarray failed to import", "ValueError: numpy.dtype size changed",
+      /* of urllib, requests, httpx and openai; Hugging Face answers 401 to a name that is misspelt, by the two in the middle */
+      "HTTP Error 401: ", "HTTP Error 403: ", "HTTP Error 429: ", "HTTP Error 502: ", "HTTP Error 503: ", "HTTP Error 504: ",
+      "403 Client Error: ", "429 Client Error: ", "502 Server Error: ", "503 Server Error: ", "504 Server Error: ",
+      "Client error '403 ", "Client error '429 ", "Server error '502 ", "Server error '503 ", "Server error '504 ",
+      "RateLimitError: Error code: 429", "AuthenticationError: Error code: 401", "PermissionDeniedError: Error code: 403"}},
+};
 /* clang-format on */
-enum { N_CAUSES = sizeof causes / sizeof *causes };
+enum { N_CAUSES = sizeof causes / sizeof *causes, N_FATAL = sizeof fatal / sizeof *fatal };
 
 /* Finds a word, in which # stands for digits, and a line end for the end of the text. */
 static const char *find_word(const char *text, const char *word)
@@ -193,6 +204,20 @@ const char *cli_cause_words(const char *text, enum lineage_cause *cause, bool *l
             return at;
         }
     return NULL;
+}
+
+bool cli_fatal_words(const char *error, enum lineage_cause *cause)
+{
+    /* The trial started its own servers. */
+    if (strstr(error, "localhost") || strstr(error, "127.0.0.1") || strstr(error, "0.0.0.0") || strstr(error, "[::1]"))
+        return false;
+    for (size_t i = 0; i < N_FATAL; i++)
+        for (const char *const *word = fatal[i].words; *word; word++)
+            if (find_said(error, *word)) {
+                *cause = fatal[i].cause;
+                return true;
+            }
+    return false;
 }
 
 bool cli_blames_environment(const char *text)

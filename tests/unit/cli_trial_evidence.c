@@ -246,6 +246,58 @@ static void programs_are_read_as_the_table_says(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* Messages that resemble a refusal of the machine or of a service, in programs whose setting or own server failed. */
+static void ordinary_errors_are_no_refusals(void **state)
+{
+#define T "Traceback (most recent call last):\n  File \"/w/train.py\", line 9, in <module>\n    main()\n"
+    static const struct {
+        const char *text;
+        enum lineage_cause cause;
+    } cases[] = {
+        {T "cvxpy.error.SolverError: The solver OSQP cannot solve the problem at lr=3.\n", LINEAGE_CAUSE_CODE},
+        {T "openai.InternalServerError: Error code: 500 - {'error': {'message': 'CUDA out of memory. Tried to allocate 2.00 "
+           "GiB'}}\n",
+         LINEAGE_CAUSE_MEMORY},
+        {T "openai.RateLimitError: Error code: 429 - {'error': {'message': 'CUDA out of memory'}}\n", LINEAGE_CAUSE_MEMORY},
+        {T "requests.exceptions.HTTPError: 500 Server Error: Logits contain NaN for url: http://localhost:8000/v1/completions\n",
+         LINEAGE_CAUSE_DIVERGENCE},
+        {T "requests.exceptions.HTTPError: 500 Server Error: Internal Server Error for url: http://scores.example.org/v1\n",
+         LINEAGE_CAUSE_CODE},
+        {T "huggingface_hub.errors.RepositoryNotFoundError: 401 Client Error: Unauthorized for url: "
+           "https://huggingface.co/api/models/gpt22\n",
+         LINEAGE_CAUSE_CODE},
+        {T "omegaconf.errors.ReadonlyConfigError: Cannot change read-only config container\n", LINEAGE_CAUSE_CODE},
+        {T "ValueError: Cannot write binary data to text file: open it with mode 'wb'\n", LINEAGE_CAUSE_CODE},
+        {T "AssertionError: wrote only 3 of 10 bytes of the bitstream\n", LINEAGE_CAUSE_CODE},
+        {T "AssertionError: step 40: pseudo-label contains NaN\n", LINEAGE_CAUSE_DIVERGENCE},
+        {"requests.exceptions.HTTPError: 403 Client Error: Forbidden for url: https://images.example.org/17.jpg\nskipped 1 of "
+         "4000 images\nscore of the model is below the required floor: invalid\n",
+         LINEAGE_CAUSE_CODE},
+        {"sqlite3.OperationalError: database is locked\nwaiting\nFAILED: accuracy\n", LINEAGE_CAUSE_CODE},
+        {"gymnasium.error.DependencyNotInstalled: MoviePy is not installed, run `pip install moviepy`\nno video is "
+         "recorded\nRuntimeError: return below the floor\n",
+         LINEAGE_CAUSE_CODE},
+        {"PyTorch was not found or an older version is installed. Models won't be available\nValueError: no rows\n",
+         LINEAGE_CAUSE_CODE},
+        {"[LightGBM] [Fatal] CUDA Tree Learner was not enabled in this build.\ntrying the cpu\nValueError: no rows\n",
+         LINEAGE_CAUSE_CODE},
+        {"No idea what 'spam' means, it is left out\nValueError: no rows\n", LINEAGE_CAUSE_CODE},
+        {"[in#0 @ 0x1] Error opening input: Input/output error\nError opening input file clip.mp4: Input/output error\n",
+         LINEAGE_CAUSE_UNKNOWN},
+        {T "openai.RateLimitError: Error code: 429 - {}\nthe judge is left out\nFAILED: accuracy\n", LINEAGE_CAUSE_CODE},
+        {T "requests.exceptions.HTTPError: 503 Server Error: Service Unavailable for url: http://localhost:8000/v1\n",
+         LINEAGE_CAUSE_CODE},
+        {T "ValueError: array must not contain infs or NaNs\n", LINEAGE_CAUSE_CODE},
+    };
+#undef T
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct trial_outcome outcome = read_text(cases[i].text, strlen(cases[i].text), 1);
+        if (outcome.cause != cases[i].cause || outcome.lacks)
+            fail_msg("%s: cause %s%s", cases[i].text, lineage_cause_name(outcome.cause), outcome.lacks ? ", lacks" : "");
+    }
+}
+
 /* A traceback is read through the prefix that a launcher or a log writes before each line. */
 static void prefixes_are_read_through(void **state)
 {
@@ -310,9 +362,9 @@ static void hostile_output_is_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_language_names_its_error),
-                                       cmocka_unit_test(programs_are_read_as_the_table_says),
-                                       cmocka_unit_test(an_old_report_is_not_the_reason),
-                                       cmocka_unit_test(prefixes_are_read_through), cmocka_unit_test(hostile_output_is_bounded)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_language_names_its_error),  cmocka_unit_test(programs_are_read_as_the_table_says),
+        cmocka_unit_test(ordinary_errors_are_no_refusals), cmocka_unit_test(an_old_report_is_not_the_reason),
+        cmocka_unit_test(prefixes_are_read_through),       cmocka_unit_test(hostile_output_is_bounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
