@@ -461,8 +461,9 @@ static const char *remedy_of(const char *path)
         {IN_HEAD("apiVersion:", "kind:", ""),
          "is YAML of Kubernetes; write JSON (kubectl get .. -o json >FILE), and import that"},
         {IN_HEAD("[{", "\"misc\":", "\"idxs\":"),
-         "is of hyperopt; make a table of its trials: jq '[.[] | (.misc.vals | map_values(.[0])) + {name: \"\\(.tid)\", loss: "
-         ".result.loss, state: (if .result.status == \"fail\" then \"failed\" else [\"running\", \"running\", \"finished\", "
+         "is of hyperopt; make a table of its trials: jq '[.[] | {space: (.misc.vals | map_values(.[0])), name: "
+         "\"\\(.tid)\", loss: .result.loss, state: (if .result.status == \"fail\" then \"failed\" else [\"running\", "
+         "\"running\", \"finished\", "
          "\"failed\", \"killed\"][.state] end)}]' FILE >trials.json, and import that with --metric loss"},
         {IN_HEAD("{", "kubeflow.org/", "\"parameterAssignments\""),
          "is of Katib; make a table of its trials: jq '[(.items // [.])[] | select(.kind == \"Trial\") | "
@@ -555,7 +556,8 @@ json_t *history_read(const char *path, const struct history_options *options, ch
     if (!tool && has_histories(path, why))
         return NULL;
     const char *remedy = guessed ? remedy_of(path) : NULL;
-    if (remedy)
+    const bool mapped = remedy && options->map && options->map[0] && strncmp(remedy, "is of hyperopt;", 15) == 0;
+    if (remedy && !mapped) /* with a map it is a table, though not a good one */
         return history_fail(why, "%.200s %s", path, remedy);
     if (!tool && options->tool)
         return history_fail(why, "%.300s is not what %s writes", path, options->tool);

@@ -1092,6 +1092,8 @@ must_fail 2 'is of bayesian-optimization; make a table of its points: jq ' \
 sed -n "s/.*\(jq '.*'\) FILE.*/\1/p" err >points.jq
 must_fail 2 'is of hyperopt; make a table of its trials: jq ' import -C inside "$real/hyperopt-0.3.json" --direction lower
 sed -n "s/.*\(jq '.*'\) FILE.*/\1/p" err >hyperopt.jq
+run import -C hyperopt-map "$real/hyperopt-0.3.json" --direction lower --map state=skip --map result.loss=metric
+must_exit 0
 # Optuna's CLI draws a table or writes YAML if nothing else is asked for.
 printf '+--------+-------+\n| number | value |\n+--------+-------+\n|      0 |   0.5 |\n' >lines.txt
 must_fail 2 'lines.txt is a table drawn with lines; write JSON or CSV' import -C inside lines.txt --direction lower
@@ -1122,7 +1124,17 @@ random-c3 crash ' "$(cells katib 7,9,10)"
 2 crash 
 3 crash 
 4 discard 5.297295982235931' "$(cells hyperopt 7,9,10)"
-    must_have hyperopt/results.tsv 'x=0.040545836334156427'
+    must_have hyperopt/results.tsv 'space.net=0; space.x=0.040545836334156427'
+    # A parameter may have the name of a column.
+    sed 's/"x": /"loss": /g; s/"net": /"state": /g' "$real/hyperopt-0.3.json" | sh hyperopt.jq >trials.json
+    run import -C hyperopt-names trials.json --direction lower --metric loss
+    must_exit 0
+    must_equal '0 keep 0.9205522921757233
+1 crash 
+2 crash 
+3 crash 
+4 discard 5.297295982235931' "$(cells hyperopt-names 7,9,10)"
+    must_have hyperopt-names/results.tsv 'space.state=0; space.loss=0.040545836334156427'
     sh points.jq <"$real/bayesian-optimization-3.4.json" >points.json
     run import -C points points.json --direction higher --map target=metric
     must_exit 0
