@@ -10,7 +10,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -m venv "$dir/venv"
 "$dir/venv/bin/pip" install -q --disable-pip-version-check --no-compile lightgbm==4.7.0 xgboost-cpu==3.2.0 pandas==3.1.1 numpy==2.4.6 scikit-learn==1.9.1
-"$dir/venv/bin/python" -W ignore - <<'END'
+"$dir/venv/bin/python" - <<'END'
 import sys
 import lightgbm
 import numpy

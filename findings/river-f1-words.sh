@@ -10,7 +10,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -m venv "$dir/venv"
 "$dir/venv/bin/pip" install -q --disable-pip-version-check --no-compile river==0.26.1 scikit-learn==1.9.1
-OPENBLAS_NUM_THREADS=1 "$dir/venv/bin/python" -W ignore - <<'END'
+OPENBLAS_NUM_THREADS=1 "$dir/venv/bin/python" - <<'END'
 import sys
 from importlib.metadata import version
 from river import metrics

@@ -4,8 +4,8 @@
 # In fact WordPieceTrainer, BERT's, gives another table of tokens each time, also within one process: letters and words get other numbers, and which
 # words are in it changes too, so that one sentence has 13 tokens or 14. The trainer has no seed. An embedding that was trained with the
 # first table is noise with the second one, and losses for each token cannot be compared between two runs that trained a tokenizer each.
-# Version: tokenizers 0.23.3. Source: tokenizers/src/models/wordpiece/trainer.rs, which hands over to the trainer of BPE with a prefix for
-# the pieces within a word.
+# Version: tokenizers 0.23.3. Source: tokenizers/src/models/bpe/trainer.rs, tokenize_words, to which the trainer of WordPiece hands over with a
+# prefix for the pieces within a word. Known upstream: issue 1794 of huggingface/tokenizers.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

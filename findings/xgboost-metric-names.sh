@@ -1,6 +1,6 @@
 #!/bin/sh
-# One would guess: early stopping of xgboost.train with a custom metric minimises it unless maximize=True is given, as its documentation says, or
-# knows the names of its own metrics, auc, aucpr, pre, map and ndcg.
+# One would guess: early stopping of xgboost.train with a custom metric minimises it unless maximize=True is given, as the page of train()
+# suggests (that of EarlyStopping says only auto), or knows the names of its own metrics, auc, aucpr, pre, map and ndcg.
 # In fact every name that begins with these letters is maximised: an error called precision_error, prediction_loss, mapping_loss or auc_gap is best
 # in the first round, so the training stops after a few rounds and best_iteration is 0. The same numbers called loss train on to the last round. Only
 # mape is named as an exception.
