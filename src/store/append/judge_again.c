@@ -51,8 +51,7 @@ static bool is_by_rule(const struct lineage_trial *row, bool *unconfirmed)
     *unconfirmed = strstr(row->notes, LINEAGE_UNCONFIRMED) != NULL;
     if (lineage_replicate_parse(&replicate, row->notes))
         return false;
-    return row->status == LINEAGE_DISCARD ? *unconfirmed || has_verdict(row->notes)
-                                          : strncmp(row->job_name, "trial-", 6) == 0;
+    return row->status == LINEAGE_DISCARD ? *unconfirmed || has_verdict(row->notes) : strncmp(row->job_name, "trial-", 6) == 0;
 }
 
 /* Whether the trial with this id, which was kept, is not kept any more. It is a row before the one that is judged, so its label does
