@@ -355,16 +355,15 @@ static bool begin_list(struct append_request *request)
     json_t *list = json_loadb(request->text, request->length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (!list)
         return cli_refuse("%s:%d:%d: %s", request->path, error.line, error.column, error.text);
-    const json_t *item;
-    size_t n = 0, i;
-    json_array_foreach(list, i, item)
-        n += json_is_object(item);
-    const bool objects = n == json_array_size(list);
+    const size_t n = json_array_size(list);
+    size_t i = 0;
+    while (i < n && json_is_object(json_array_get(list, i)))
+        i++;
     json_decref(list);
-    request->in_list = true;
+    if (i < n)
+        return cli_refuse("%s: item %zu of the list is not a JSON object", request->path, i + 1);
+    request->in_list = n > 0;
     request->at = blanks + 1;
-    if (!objects)
-        return cli_refuse("%s: the list holds what is not a JSON object", request->path);
     return n || cli_refuse("%s: not a JSON object: the list has no trial", request->path);
 }
 

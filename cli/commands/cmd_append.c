@@ -283,9 +283,11 @@ static int append_one(struct append_options *o, struct lineage_store *store)
     struct lineage_error err;
     struct lineage_trial row = {0}, parent = {0}, trial = o->request.trial;
     if (trial.parent_exp && strcmp(trial.parent_exp, "best") == 0) {
-        if (lineage_find_start(store, "best", &parent, &err) != LINEAGE_OK)
+        const enum lineage_status found = lineage_find_named(store, "best", true, &parent, &err);
+        if (found != LINEAGE_OK && (found != LINEAGE_ENOTFOUND || !o->request.options.allow_missing_parent))
             return cli_fail(&err);
-        trial.parent_exp = parent.exp_id;
+        if (found == LINEAGE_OK)
+            trial.parent_exp = parent.exp_id;
     }
     const enum lineage_status appended = lineage_store_append(store, &trial, &o->request.options, &row, &err);
     lineage_trial_release(&parent);

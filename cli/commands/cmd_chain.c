@@ -150,7 +150,7 @@ static int load(struct lineage_store *store, const char *id, size_t last, struct
 {
     struct lineage_trial best = {0};
     struct lineage_error err;
-    enum lineage_status status = id ? lineage_find(store, id, &best, &err) : lineage_best(store, &best, &err);
+    enum lineage_status status = id ? lineage_find_named(store, id, false, &best, &err) : lineage_best(store, &best, &err);
     if (status == LINEAGE_ENOTFOUND && !id)
         return cli_error(CLI_NO, "%s", err.text);
     if (status == LINEAGE_OK)

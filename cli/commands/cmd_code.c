@@ -104,7 +104,7 @@ static int work(struct cli_session *session, void *context)
     const char *file = session->args.n_positional > 1 ? session->args.positional[1] : NULL;
     if ((file != NULL) + (o->output != NULL) + o->diff + o->diffs > 1)
         return cli_error(CLI_USAGE, "code: give a FILE, --output, --diff or --diffs, but only one of them");
-    if (lineage_find(session->store, session->args.positional[0], &o->trial, &err) != LINEAGE_OK ||
+    if (lineage_find_named(session->store, session->args.positional[0], false, &o->trial, &err) != LINEAGE_OK ||
         lineage_code_load(&o->code, session->store, &o->trial, &err) != LINEAGE_OK)
         return cli_fail(&err);
     return file        ? print_file(o, file)

@@ -87,7 +87,7 @@ static int load_sides(struct sides *sides, struct cli_session *session)
     struct lineage_error err;
     const char *const *ids = session->args.positional;
     bool two = session->args.n_positional > 1;
-    if (lineage_find(session->store, ids[two], &sides->to, &err) != LINEAGE_OK)
+    if (lineage_find_named(session->store, ids[two], false, &sides->to, &err) != LINEAGE_OK)
         return cli_fail(&err);
     const char *from = two ? ids[0] : sides->to.parent_exp;
     char against[LINEAGE_NAME_MAX];
@@ -96,7 +96,9 @@ static int load_sides(struct sides *sides, struct cli_session *session)
     if (!from || !*from)
         return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: `lineage diff ID ID`",
                          sides->to.exp_id);
-    return lineage_find(session->store, from, &sides->from, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    const enum lineage_status status = two ? lineage_find_named(session->store, from, false, &sides->from, &err)
+                                           : lineage_find(session->store, from, &sides->from, &err);
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
 static int diff_snapshots(const struct sides *sides, struct lineage_store *store, size_t limit)

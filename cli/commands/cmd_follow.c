@@ -27,7 +27,7 @@ static int find_start(struct follow *o, struct lineage_store *store)
         lineage_cursor_close(cursor);
         return CLI_GO_ON;
     }
-    if (lineage_find(store, o->from, &trial, &err) != LINEAGE_OK)
+    if (lineage_find_named(store, o->from, false, &trial, &err) != LINEAGE_OK)
         return cli_fail(&err);
     o->after = trial.seq;
     lineage_trial_release(&trial);

@@ -97,7 +97,7 @@ static int print_of_row(struct logs *o)
 {
     struct lineage_trial row = {0};
     struct lineage_error err;
-    if (lineage_find(o->session.store, o->wanted, &row, &err) != LINEAGE_OK)
+    if (lineage_find_named(o->session.store, o->wanted, false, &row, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = open_log(o, row.exp_id);
     lineage_trial_release(&row);

@@ -56,7 +56,7 @@ static int visit_named(struct refs *o)
     struct lineage_error err;
     for (size_t i = 0; i < args->n_positional; i++) {
         struct lineage_trial trial = {0};
-        if (lineage_find(o->session.store, args->positional[i], &trial, &err) != LINEAGE_OK)
+        if (lineage_find_named(o->session.store, args->positional[i], false, &trial, &err) != LINEAGE_OK)
             return cli_fail(&err);
         visit(o, trial.exp_id);
         lineage_trial_release(&trial);

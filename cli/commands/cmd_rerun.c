@@ -295,7 +295,7 @@ static int work(struct cli_session *session, void *context)
     struct rerun *o = context;
     struct lineage_error err;
     cli_deliver_waiting(session->store);
-    if (lineage_find(session->store, session->args.positional[0], &o->was, &err) != LINEAGE_OK)
+    if (lineage_find_named(session->store, session->args.positional[0], false, &o->was, &err) != LINEAGE_OK)
         return cli_fail(&err);
     if (provenance_is_closed(session->store, o->was.exp_id))
         return CLI_SYSTEM;

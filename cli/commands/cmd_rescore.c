@@ -149,7 +149,7 @@ static int rescore_id(struct rescore *o, const char *id)
     json_decref(o->run);
     o->was = (struct lineage_trial){0};
     o->run = NULL;
-    if (lineage_find(o->session.store, id, &o->was, &err) != LINEAGE_OK)
+    if (lineage_find_named(o->session.store, id, false, &o->was, &err) != LINEAGE_OK)
         return cli_fail(&err);
     if (provenance_is_closed(o->session.store, o->was.exp_id))
         return CLI_SYSTEM;

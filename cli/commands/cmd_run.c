@@ -131,7 +131,9 @@ static int find_parent(struct run_options *o)
     const char *id = o->trial.identity.parent;
     if (!id)
         return CLI_GO_ON;
-    if (lineage_find_start(o->session.store, id, &o->parent, &err) != LINEAGE_OK)
+    enum lineage_status status = strcmp(id, "best") == 0 ? lineage_best_kept(o->session.store, &o->parent, &err)
+                                                         : lineage_find(o->session.store, id, &o->parent, &err);
+    if (status != LINEAGE_OK)
         return cli_fail(&err);
     o->trial.identity.parent = o->parent.exp_id;
     return command_trial_inherit(&o->trial, o->session.store, o->parent.exp_id) ? CLI_GO_ON : cli_no_memory();

@@ -206,7 +206,7 @@ static int work(struct cli_session *session, void *context)
     struct lineage_trial trial = {0};
     struct lineage_error err;
     (void)context;
-    if (lineage_find(session->store, session->args.positional[0], &trial, &err) != LINEAGE_OK)
+    if (lineage_find_named(session->store, session->args.positional[0], false, &trial, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = show(session, &trial);
     lineage_trial_release(&trial);

@@ -208,6 +208,7 @@ static int tree_graph_print(struct lineage_store *store, struct cli_screen *scre
 struct tree_print {
     struct cli_list *list; /* TSV and JSON only */
     const struct cli_screen *screen;
+    bool has_void; /* JSON only: what a void trial was */
     bool failed;
 };
 
@@ -223,6 +224,8 @@ static bool list_node(void *context, const struct lineage_tree_node *node)
                  CLI_TEXT(trial->specialist), CLI_TEXT(lineage_label_name(trial->status)),
                  CLI_NUMBER(trial->score.value, trial->score.present),
                  CLI_NUMBER(trial->delta_vs_best.value, trial->delta_vs_best.present), CLI_TEXT(trial->hypothesis));
+    if (print->has_void)
+        cli_list_text(print->list, trial->void_label);
     return cli_list_end_row(print->list);
 }
 
@@ -254,13 +257,14 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
 static int work(struct cli_session *session, void *context)
 {
     (void)context;
-    struct tree_print print = {.screen = &session->screen};
+    struct tree_print print = {.screen = &session->screen, .has_void = session->format == CLI_JSON};
     struct lineage_error err;
     if (session->format == CLI_TABLE && session->screen.terminal)
         return tree_graph_print(session->store, &session->screen);
     if (session->format != CLI_TABLE)
-        print.list =
-            cli_list_of(session->format, NULL, "exp_id,parent_exp,depth,specialist,status,score,delta_vs_best,hypothesis");
+        print.list = cli_list_of(session->format, NULL,
+                                 print.has_void ? "exp_id,parent_exp,depth,specialist,status,score,delta_vs_best,hypothesis,void"
+                                                : "exp_id,parent_exp,depth,specialist,status,score,delta_vs_best,hypothesis");
     enum lineage_status status = lineage_tree_walk(session->store, print.list ? list_node : draw_node, &print, &err);
     int result = print.list ? cli_list_finish(print.list) : CLI_OK;
     if (print.failed)

@@ -360,12 +360,13 @@ static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *ca
     return status == LINEAGE_OK && found->trial.seq != row ? LINEAGE_ENOTFOUND : status;
 }
 
-bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
+static bool find(struct mcp_found *found, struct mcp_call *call, const char *id, bool named)
 {
     struct lineage_error err;
     uint64_t row;
     *found = (struct mcp_found){.cursor = NULL};
-    enum lineage_status status = lineage_find(call->server->store, id, &found->trial, &err);
+    enum lineage_status status = named ? lineage_find_named(call->server->store, id, false, &found->trial, &err)
+                                       : lineage_find(call->server->store, id, &found->trial, &err);
     /* Ids are tried first, so that a trial whose id really is @17 can be found. */
     if (status == LINEAGE_ENOTFOUND && row_number(&row, id))
         status = find_row(found, call, row, &err);
@@ -373,6 +374,16 @@ bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
         return true;
     mcp_found_release(found);
     return mcp_store_trouble(call, &err), false;
+}
+
+bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
+{
+    return find(found, call, id, false);
+}
+
+bool mcp_find_named(struct mcp_found *found, struct mcp_call *call, const char *id)
+{
+    return find(found, call, id, true);
 }
 
 void mcp_found_release(struct mcp_found *found)

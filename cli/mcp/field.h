@@ -52,6 +52,9 @@ struct mcp_found {
     struct lineage_cursor *cursor;
 };
 bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id);
+
+/* Likewise, or the best trial by the word `best`, as lineage_find_named. */
+bool mcp_find_named(struct mcp_found *found, struct mcp_call *call, const char *id);
 void mcp_found_release(struct mcp_found *found);
 
 /* Returns the first column of an SQL statement's rows, NULL-terminated (free with mcp_names_free), or NULL on

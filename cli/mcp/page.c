@@ -162,9 +162,7 @@ static json_t *row_json(const struct mcp_page *page, const struct lineage_trial 
 {
     json_t *row = json_array();
     for (size_t i = 0; i < page->fields.n; i++) {
-        const bool is_void = trial->status == LINEAGE_HARNESS_ABORT && strcmp(page->fields.names[i], "status") == 0;
-        json_t *field = is_void ? json_string(lineage_trial_status((char[LINEAGE_STATUS_MAX]){0}, trial))
-                                : mcp_fields_value(&page->fields, trial, i, is_prose(page->fields.names[i]) ? prose_max : max);
+        json_t *field = mcp_fields_value(&page->fields, trial, i, is_prose(page->fields.names[i]) ? prose_max : max);
         if (strcmp(page->fields.names[i], "params") == 0)
             add_settings(field, page, trial->seq);
         json_array_append_new(row, field);

@@ -145,7 +145,7 @@ static json_t *read_steps(struct mcp_call *call, const char *id)
 {
     struct mcp_found found;
     char sql[200];
-    if (!mcp_find(&found, call, id))
+    if (!mcp_find_named(&found, call, id))
         return NULL;
     uint64_t seq = found.trial.seq;
     mcp_found_release(&found);

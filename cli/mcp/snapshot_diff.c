@@ -179,16 +179,17 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
                             const char *path)
 {
     *changes = (struct mcp_snapshot_diff){.text = NULL};
-    if (!path_ok(call, path) || !mcp_find(&changes->trial, call, id))
+    if (!path_ok(call, path) || !mcp_find_named(&changes->trial, call, id))
         return false;
     char compared[LINEAGE_NAME_MAX];
+    const bool named = against != NULL;
     if (!against)
         against = changes->trial.trial.parent_exp;
     if ((!against || !*against) && cli_compared_with(compared, call->server->store, changes->trial.trial.exp_id))
         against = compared;
     if (!against || !*against)
         return mcp_trouble(call, "trial '%.80s' has no parent; name the trial to compare with in `against`", id), false;
-    if (!mcp_find(&changes->other, call, against))
+    if (!(named ? mcp_find_named(&changes->other, call, against) : mcp_find(&changes->other, call, against)))
         return false;
     const struct lineage_trial *to = &changes->trial.trial, *from = &changes->other.trial;
     const bool stored = are_stored(from, to), to_has = has_snapshot(call, to), from_has = has_snapshot(call, from),

@@ -258,7 +258,7 @@ static json_t *call_chain(struct mcp_call *call)
     struct lineage_chain chain = {0};
     struct lineage_error err;
     struct mcp_found found = {.cursor = NULL};
-    if (id && !mcp_find(&found, call, id))
+    if (id && !mcp_find_named(&found, call, id))
         return NULL;
     enum lineage_status status = id ? LINEAGE_OK : lineage_best(call->server->store, &found.trial, &err);
     if (status == LINEAGE_OK)
@@ -378,7 +378,7 @@ static const struct mcp_argument trial_arguments[] = {
 json_t *mcp_trial_by_id(struct mcp_call *call, const char *id)
 {
     struct mcp_found found;
-    if (!mcp_find(&found, call, id))
+    if (!mcp_find_named(&found, call, id))
         return NULL;
     json_t *result = one_trial(call, &found.trial, ALL_FIELDS);
     mcp_found_release(&found);

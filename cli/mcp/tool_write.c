@@ -126,7 +126,7 @@ static json_t *call_append(struct mcp_call *call)
     struct lineage_trial parent = {0};
     enum lineage_status status = LINEAGE_OK;
     if (trial.parent_exp && strcmp(trial.parent_exp, "best") == 0) {
-        status = lineage_find_start(call->server->store, "best", &parent, &err);
+        status = lineage_find_named(call->server->store, "best", true, &parent, &err);
         trial.parent_exp = parent.exp_id;
     }
     if (status == LINEAGE_OK)

@@ -144,10 +144,12 @@ static int find_parent(struct judging *j)
         parent = cli_json_string(j->list->sweep.root, "parent");
     if (!parent || !*parent || strcmp(parent, "base") == 0 || strcmp(parent, "draw") == 0)
         return CLI_GO_ON;
-    enum lineage_status status = lineage_find_start(j->list->store, parent, &found, &err);
+    bool best = strcmp(parent, "best") == 0;
+    enum lineage_status status =
+        best ? lineage_best_kept(j->list->store, &found, &err) : lineage_find(j->list->store, parent, &found, &err);
     if (status == LINEAGE_OK)
         j->parent = strdup(found.exp_id);
-    else if (status == LINEAGE_ENOTFOUND && strcmp(parent, "best") != 0)
+    else if (status == LINEAGE_ENOTFOUND && !best)
         object_to(j, "parent: there is no trial '%.60s'", parent);
     lineage_trial_release(&found);
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);

@@ -45,7 +45,8 @@ enum lineage_status origin_of_trial(struct origin *origin, struct lineage_store 
 {
     struct lineage_trial trial = {0};
     *origin = (struct origin){0};
-    enum lineage_status status = lineage_find_start(store, id, &trial, err);
+    enum lineage_status status =
+        strcmp(id, "best") == 0 ? lineage_best_kept(store, &trial, err) : lineage_find(store, id, &trial, err);
     if (status == LINEAGE_OK)
         status = set_id(origin, trial.exp_id, err);
     if (status == LINEAGE_OK)

@@ -12,13 +12,14 @@
 #include <lineage/store.h>
 
 /* Loads the trial named id. `exp_014` and `014` name the same trial: the id is looked up unchanged, then without a
- * leading exp_, then with one. Of rows with the same id, the last one counts. Where no row has the id `best`, it names the trial of
- * lineage_best. LINEAGE_ENOTFOUND if there is none. Release the trial after use. */
+ * leading exp_, then with one. Of rows with the same id, the last one counts. LINEAGE_ENOTFOUND if there is none.
+ * Release the trial after use. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_find(struct lineage_store *store, const char *id,
                                                                struct lineage_trial *trial, struct lineage_error *err);
 
-/* Like lineage_find, for what a new trial starts from: `best` names the trial of lineage_best_kept. */
-LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_find_start(struct lineage_store *store, const char *id,
+/* Like lineage_find, for an id that a person typed: where no trial has the id `best`, it names the trial of lineage_best, or of
+ * lineage_best_kept if a new trial starts from it. An id that comes from a row is data; look it up with lineage_find. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_find_named(struct lineage_store *store, const char *id, bool start,
                                                                      struct lineage_trial *trial, struct lineage_error *err);
 
 /* The label of the trial's own row, if it has another one now because of void trials; else its label. */

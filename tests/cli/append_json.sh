@@ -129,7 +129,7 @@ refuse_rows "key 'colour'" '{"status": "crash"}\n{"status": "crash", "colour": 1
 refuse_rows "give --status" '{"status": "crash"}\n{"core_metric": 1}\n'
 refuse_rows "the list has no trial" '[]'
 refuse_rows "input.json:1:22" '[{"status": "crash"},]'
-refuse_rows "not a JSON object" '[{"status": "crash"}, 1]'
+refuse_rows "item 2 of the list is not a JSON object" '[{"status": "crash"}, 1]'
 # One list holds several, too.
 must_run init list
 printf ' [{"status": "crash"} ,\n {"status": "crash", "hypothesis": "a], b", "params": {"layers": [64, 32]}}] ' >list.json

@@ -297,7 +297,7 @@ must_have err '1 void trial'
 must_run sql -C seen 'SELECT status FROM voided'
 must_lack err 'void trial'
 
-# ---- `best` is an id wherever one is asked for, and the block's commands find the store ----
+# ---- `best` is an id that a person types, and the parent of one row ----
 must_run append -C seen --status auto --core-metric 5 -p x=3 --parent best
 must_equal '003 000' "$(cut -f 1,4 seen/results.tsv | tail -n 1 | tr '\t' ' ')"
 for command in show chain 'diff --stat'; do
@@ -308,14 +308,30 @@ for command in show chain 'diff --stat'; do
     must_run $command 003 -C seen
     must_match_file best out "$command"
 done
+must_run tree -C seen --format json
+must_equal ' keep' "$(json 0.void) $(json 1.void)"
 must_fail 2 "no trial 'worst'" show worst -C seen
+# not of a row that stays, and not of several rows
+cp seen/results.tsv before
+must_fail 2 "void: no trial 'best'" void 003 best -C seen --reason 'wrong data'
+printf '{"status": "crash"}\n{"status": "crash", "parent_exp": "best"}\n' >two.json
+must_fail 2 'seen/results.tsv; give the id that' append -C seen --json two.json
+must_match_file before seen/results.tsv
+# a trial of that name is found by it, but a run starts from the best one
 must_run append -C seen --status keep --core-metric 4 --exp-id best
 must_run show best -C seen
 must_have out '4.0'
+must_run run -C seen -q --parent best -p x=4 -- sh -c 'echo METRIC score=1'
+must_equal 003 "$(tail -n 1 seen/results.tsv | cut -f 4)"
 must_run init empty
 must_fail 2 'no kept or baseline trial' append -C empty --status auto --core-metric 1 --parent best
-must_run append -C empty --status baseline --core-metric 1
-must_run render -C empty
-must_have out '`lineage night -C empty SWEEP.json`'
-must_lack out 'help -C'
+must_run append -C empty --status crash --parent best --allow-missing-parent
+must_equal best "$(tail -n 1 empty/results.tsv | cut -f 4)"
+# in the row of another log the word is data
+printf 'exp_id\tparent_exp\thypothesis\tstatus\tcore_metric\tnotes\n000\t\ta\tbaseline\t1.0\tx=1\n001\tbest\tb\tkeep\t2.0\ty=5\n002\tbest\tc\tdiscard\t1.0\tz=5\n003\tbest\td\tkeep\t3.0\tw=7\n' >words.tsv
+must_run init words --direction higher
+must_run import words.tsv -C words
+must_fail 2 "no trial 'best'" diff --stat 003 -C words
+must_run run -C words -q --parent 002 -p q=1 -- sh -c 'echo METRIC score=1'
+must_have words/results.tsv 'q=1; z=5; score by'
 finish

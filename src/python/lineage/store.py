@@ -332,6 +332,7 @@ _PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
     "lineage_store_append_check": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), ctypes.POINTER(_AppendOptions), _err]),
     "lineage_trial_release": (None, [ctypes.POINTER(_Trial)]),
     "lineage_find": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.POINTER(_Trial), _err]),
+    "lineage_find_named": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.c_bool, ctypes.POINTER(_Trial), _err]),
     "lineage_best": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), _err]),
     "lineage_chain_load": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.POINTER(_Chain), _err]),
     "lineage_chain_release": (None, [ctypes.POINTER(_Chain)]),
@@ -1102,8 +1103,9 @@ class Store:
             return None
 
     def find(self, exp_id: str) -> "dict[str, Any]":
-        """The trial with that id; ``exp_014`` and ``014`` name the same trial. NotFound if it does not exist."""
-        return self._one(_lib.lineage_find, _bytes(exp_id))
+        """The trial with that id; ``exp_014`` and ``014`` name the same trial, and ``best`` the best one unless a trial has that
+        name. NotFound if it does not exist."""
+        return self._one(_lib.lineage_find_named, _bytes(exp_id), False)
 
     def claim(self, exp_id: str) -> Optional[str]:
         """What the verdict of a kept trial is worth while the noise is unknown, with the command that finds out; else None."""

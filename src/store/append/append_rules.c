@@ -171,7 +171,8 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     if (!there && own)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
     if (!there && !a->options->allow_missing_parent)
-        return store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s", a->trial.parent_exp, a->store->log->place);
+        return store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s%s", a->trial.parent_exp, a->store->log->place,
+                          strcmp(a->trial.parent_exp, "best") == 0 ? "; give the id that `lineage best` shows" : "");
     TRY(check_cycle(a, err));
     if (!there && a->missing && !id_set_add(a->missing, id_bare(a->trial.parent_exp)))
         return store_no_memory(err);

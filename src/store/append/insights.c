@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../questions/questions.h"
 #include "../files/places.h"
 #include "../internal.h"
 #include "../files/fs.h"
@@ -153,7 +152,7 @@ enum lineage_status lineage_remark_append(struct lineage_store *store, const str
     const char *given = or_empty(remark->timestamp);
     SCOPED_TRIAL trial = {0};
     TRY(check_remark(remark, err));
-    TRY(mirror_ask_find(store, or_empty(remark->exp_id), &trial, err));
+    TRY(lineage_find(store, or_empty(remark->exp_id), &trial, err));
     /* An empty time is replaced by the current time in the format of row timestamps, so that remarks and rows can be
      * sorted together. */
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)), "exp_id",
@@ -240,7 +239,7 @@ static enum lineage_status find_evidence(json_t *evidence, struct lineage_store 
 {
     for (size_t i = 0; i < insight->n_evidence; i++) {
         struct lineage_trial trial = {0};
-        enum lineage_status status = mirror_ask_find(store, insight->evidence[i], &trial, err);
+        enum lineage_status status = lineage_find(store, insight->evidence[i], &trial, err);
         if (status == LINEAGE_OK)
             json_array_append_new(evidence, json_string(trial.exp_id));
         lineage_trial_release(&trial);

@@ -82,7 +82,7 @@ static enum lineage_status append_void(struct lineage_store *store, const char *
     if (row)
         *row = (struct lineage_trial){0};
     TRY(check_reason(reason, !back, err));
-    TRY(mirror_ask_find(store, exp_id, &target, err));
+    TRY(lineage_find(store, exp_id, &target, err));
     TRY(check_trial(store, &target, back, err));
     const struct lineage_trial trial = {.specialist = target.specialist,
                                         .parent_exp = target.exp_id,

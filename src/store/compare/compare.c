@@ -442,7 +442,7 @@ static enum lineage_status add_ids(struct comparing *c, struct group *g, const c
     enum lineage_status status = LINEAGE_OK;
     for (char *id = strtok_r(pieces, ",", &rest); status == LINEAGE_OK && id; id = strtok_r(NULL, ",", &rest)) {
         SCOPED_TRIAL trial = {0};
-        status = lineage_find(c->store, id, &trial, err);
+        status = lineage_find_named(c->store, id, false, &trial, err);
         if (status == LINEAGE_ENOTFOUND)
             return unknown_variant(text, err);
         if (status == LINEAGE_OK)

@@ -912,23 +912,11 @@ enum lineage_status lineage_best_kept(struct lineage_store *store, struct lineag
     return status;
 }
 
-static enum lineage_status find(struct lineage_store *store, const char *id, bool kept, struct lineage_trial *trial,
-                                struct lineage_error *err)
-{
-    enum lineage_status status = mirror_ask_find(store, id, trial, err);
-    if (status != LINEAGE_ENOTFOUND || strcmp(id, "best") != 0)
-        return status;
-    return kept ? lineage_best_kept(store, trial, err) : lineage_best(store, trial, err);
-}
-
-enum lineage_status lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
-                                 struct lineage_error *err)
-{
-    return find(store, id, false, trial, err);
-}
-
-enum lineage_status lineage_find_start(struct lineage_store *store, const char *id, struct lineage_trial *trial,
+enum lineage_status lineage_find_named(struct lineage_store *store, const char *id, bool start, struct lineage_trial *trial,
                                        struct lineage_error *err)
 {
-    return find(store, id, true, trial, err);
+    enum lineage_status status = lineage_find(store, id, trial, err);
+    if (status != LINEAGE_ENOTFOUND || strcmp(id, "best") != 0)
+        return status;
+    return start ? lineage_best_kept(store, trial, err) : lineage_best(store, trial, err);
 }

@@ -41,10 +41,6 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
 enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
                                       struct lineage_error *err);
 
-/* Loads the trial with that id, as lineage_find does, but for the word `best`. */
-enum lineage_status mirror_ask_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
-                                    struct lineage_error *err);
-
 /* Loads the kept row with the best score of its own (mirror_best), as a public question: the answer of lineage_best if nothing ran
  * more than once. LINEAGE_ENOTFOUND with a message. Release the trial after use. */
 enum lineage_status mirror_ask_top(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);

@@ -224,8 +224,8 @@ static enum lineage_status ask_find(void *question, struct lineage_error *err)
     return mirror_load(q->store->mirror, seq, q->trial, err);
 }
 
-enum lineage_status mirror_ask_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
-                                    struct lineage_error *err)
+enum lineage_status lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
+                                 struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
     return mirror_ask(store->mirror, ask_find, &(struct question){.store = store, .id = id, .trial = trial}, err);
