@@ -238,9 +238,7 @@ int64_t case_integer(struct case_call *call, const char *name)
     const json_t *value = case_required(call, name);
     if (value && !case_as_integer(value, &out))
         case_fail(call, "inputs.%s %s", name, case_why_not_whole(json_number_value(value)));
-    if (out < 0)
-        case_fail(call, "inputs.%s is %lld, negative", name, (long long)out);
-    return out < 0 ? 0 : out;
+    return out;
 }
 
 int64_t case_integer_or(struct case_call *call, const char *name, int64_t fallback)

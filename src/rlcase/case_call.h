@@ -118,7 +118,7 @@ double case_number(struct case_call *call, const char *name);
 double case_number_or(struct case_call *call, const char *name, double fallback);
 bool case_bool(struct case_call *call, const char *name);
 bool case_bool_or(struct case_call *call, const char *name, bool fallback);
-int64_t case_integer(struct case_call *call, const char *name); /* from 0 on: every single integer of a case is a count */
+int64_t case_integer(struct case_call *call, const char *name);
 /* The end of a sentence about a value that is not read as an integer. */
 const char *case_why_not_whole(double value);
 int64_t case_integer_or(struct case_call *call, const char *name, int64_t fallback);

@@ -307,7 +307,10 @@ void case_episode_starts(struct case_call *call)
     size_t *token = read_offsets(call, text ? strlen(text) : 0, &n), n_episodes = 0;
     if (case_present(call, "markers"))
         options.markers = read_markers(call, &options.n_markers);
-    options.max_tokens = (size_t)case_integer_or(call, "max_tokens", (int64_t)options.max_tokens);
+    int64_t most = case_integer_or(call, "max_tokens", (int64_t)options.max_tokens);
+    if (most < 0)
+        case_fail(call, "inputs.max_tokens is negative; 0 means no limit");
+    options.max_tokens = (size_t)most;
     size_t *starts = case_alloc(call, n.n, sizeof *starts);
     if (call->failed)
         return;

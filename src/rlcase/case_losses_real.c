@@ -330,7 +330,7 @@ void case_distill_cut(struct case_call *call)
     const real *log_prob = case_reals(call, "full_log_prob", &b, &full);
     const int64_t *given = case_integers(call, "prompt_lengths", &b);
     int64_t n_tokens = case_integer(call, "n_tokens");
-    if ((uint64_t)n_tokens > full.n)
+    if (n_tokens < 0 || (uint64_t)n_tokens > full.n)
         case_fail(call, "inputs.n_tokens is %lld, not from 0 to the %zu tokens of a row", (long long)n_tokens, full.n);
     if (call->failed)
         return;
@@ -355,17 +355,20 @@ void case_distill(struct case_call *call)
     const real *rl_advantages = case_reals(call, "rl_advantages", &b, &t);
     batch.group = case_integers(call, "group_index", &b);
     const double *rewards = case_numbers(call, "rewards", &b);
+    int64_t horizon = case_integer(call, "horizon"), n_selected = case_integer_or(call, "eligible_tokens", 0);
+    if (horizon < 0)
+        case_fail(call, "inputs.horizon is negative");
+    if (n_selected < 0 || (case_present(call, "eligible_tokens") && !n_selected))
+        case_fail(call, "inputs.eligible_tokens is not a positive number");
     struct rl_distill_options options = {
         .pass_rate_threshold = case_number(call, "pass_rate_threshold"),
-        .horizon = (size_t)case_integer(call, "horizon"),
+        .horizon = (size_t)horizon,
         .normalise = case_bool(call, "normalise"),
         .kd_coef = case_number(call, "kd_coef"),
-        .n_selected = (size_t)case_integer_or(call, "eligible_tokens", 0),
+        .n_selected = (size_t)n_selected,
         .dp_size = case_number_or(call, "dp_size", 1),
         .pass_rate = case_present(call, "pass_rate") ? case_numbers(call, "pass_rate", &b) : NULL,
     };
-    if (case_present(call, "eligible_tokens") && !options.n_selected)
-        case_fail(call, "inputs.eligible_tokens is not a positive number");
     const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, log_prob, teacher, rl_advantages);
     real *advantages = case_alloc_batch(call, b.n, t.n, sizeof *advantages);
     real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);

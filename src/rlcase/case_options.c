@@ -112,9 +112,10 @@ struct rl_routes case_routes(struct case_call *call, const char *name, size_t b,
 {
     const json_t *rows = case_input(call, name);
     const json_t *first = json_array_get(json_array_get(rows, 0), 0);
+    int64_t n_experts = case_integer(call, "n_experts");
     struct rl_routes r = {.n_layers = json_array_size(first),
                           .top_k = json_array_size(json_array_get(first, 0)),
-                          .n_experts = (size_t)case_integer(call, "n_experts")};
+                          .n_experts = n_experts > 0 ? (size_t)n_experts : 0};
     const struct rl_case_array *given = case_array(call, name);
     if (given) {
         r.experts = routes_of(call, given, b, t, &r);

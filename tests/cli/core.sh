@@ -145,8 +145,7 @@ kernel correction_tree "{$tree, \"global_batch\": 8, \"mini_batch\": 8, \"epochs
 kernel correction_tree "{$tree, \"global_batch\": 8, \"mini_batch\": 8, \"epochs\": 1.5}" 'inputs.epochs is 1.5, not a whole number'
 kernel correction_tree "{$tree, \"global_batch\": 8, \"mini_batch\": 2.5}" 'mini batch 2.5 and global batch 8 are invalid: use whole numbers'
 kernel correction_tree "{$tree, \"global_batch\": 8.5, \"mini_batch\": 2}" 'mini batch 2 and global batch 8.5 are invalid'
-kernel prm_schedule "{$cosine, \"alpha_cosine_decay_enable\": true, \"total_steps\": -1}" 'inputs.total_steps is -1, negative'
-kernel prm_schedule '{"enable": true, "global_step": 0, "prm_steps": -1, "alpha": 1}' 'inputs.prm_steps is -1, negative'
+kernel episode_starts '{"text": "Wait", "token_offsets": [0, 4], "max_tokens": -1}' 'inputs.max_tokens is negative; 0 means no limit'
 kernel episode_starts '{"text": "Wait, no.", "token_offsets": [0, 5]}' 'token_offsets ends at 5, not at the 9 bytes of the text'
 
 # Numbers of a whole batch that is smaller than this part of it.

@@ -95,9 +95,6 @@ enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *appli
     static const double PI = 0x1.921fb54442d18p+1;
     if (!s || !isfinite(s->alpha) || !isfinite(s->alpha_min))
         return rl_fail(err, RL_EINVAL, "schedule is missing, or its alpha or alpha_min is not finite");
-    if (s->global_step < 0 || s->prm_steps < 0 || s->total_steps < 0)
-        return rl_fail(err, RL_EINVAL, "global_step %lld, prm_steps %lld and total_steps %lld are counts, from 0 on",
-                       (long long)s->global_step, (long long)s->prm_steps, (long long)s->total_steps);
     *applied = s->enable && s->global_step < s->prm_steps;
     *alpha = s->alpha;
     if (s->cosine_decay)
