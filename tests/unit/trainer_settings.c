@@ -310,6 +310,8 @@ static void names_of_other_trainers_are_known(void **state)
         {"{'actor_train': {'name': 'x'}}", "no setting has a name like it"},
         {"{'opsm_delta': 0.01}", "opsm.lower, as exp(-opsm_delta)"},
         {"{'dual_clip_loss': true}", "loss.clip_c, as 1 + 2 * pg_clip"},
+        {"{'trainer': {'policy': {'optimizer_config': {'lr': 1}}}}", "what SkyRL calls optimizer_config.lr is training.lr here"},
+        {"{'actor': {'adam': {'lr': 1}}}", "what OpenRLHF calls adam.lr is training.lr here"},
         {"{'actor': {'optimizer': {'beta2': 0.95}}}", "what AReaL calls optimizer.beta2 is training.adam_beta2 here"},
         {"{'orchestrator': {'eval': {'group_size': 4}}}", "what prime-rl calls eval.group_size is evaluation.seeds here"},
         {"{'algorithm': {'kl_ctrl': {'type': 'fixed', 'kl_coef': 0.001}}}", "loss.kl_coef with kl.place reward"},
@@ -374,6 +376,7 @@ static void names_of_other_trainers_are_known(void **state)
                                              {"vaule.lr", "value.lr"},
                                              {"evalution.temperature", "evaluation.temperature"},
                                              {"algo.advantage.gamma", "gamma"},
+                                             {"loss.beta", "dro.beta"},
                                              {"trainer.adam.weight_decay", "training.weight_decay"}};
     for (size_t i = 0; i < sizeof nearest / sizeof *nearest; i++) {
         char wanted[128];

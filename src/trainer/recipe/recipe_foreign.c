@@ -140,7 +140,8 @@ static const struct recipe_foreign table[] = {
      "n_samples tinker-cookbook: train_group_size ROLL: num_return_sequences_in_group num_return_sequences "
      "train_env_manager.group_size"},
     {"training.iterations", NULL, "verl: total_training_steps AReaL: total_train_steps slime: num_rollout"},
-    {"training.lr", NULL, "prime-rl: optim.lr AReaL: optimizer.lr ROLL: training_args.learning_rate"},
+    {"training.lr", NULL,
+     "prime-rl: optim.lr OpenRLHF: adam.lr SkyRL: optimizer_config.lr AReaL: optimizer.lr ROLL: training_args.learning_rate"},
     {"training.minibatch", NULL, "prime-rl: batch_size slime: global_batch_size"},
     {"training.temperature", NULL, "slime: rollout_temperature"},
     {"training.warmup", NULL, "TRL: warmup_steps"},

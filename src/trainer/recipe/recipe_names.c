@@ -231,7 +231,10 @@ static unsigned common_end(const char *a, const char *b)
     return parts + ((p == a && (q == b || q[-1] == '.')) || (q == b && p[-1] == '.'));
 }
 
-/* Settings whose names end alike are equally near: bare "warmup" may be that of the training, of the warm start or of the length. */
+/*
+ * Settings whose names end alike are equally near: bare "warmup" may be that of the training, of the warm start or of the length.
+ * Of those of a nested name the likest is meant: loss.beta is dro.beta rather than an environment's beta.
+ */
 size_t recipe_same_key(char called[PATH_SIZE], const char *sought)
 {
     enum { MOST = 3 };
@@ -251,10 +254,15 @@ size_t recipe_same_key(char called[PATH_SIZE], const char *sought)
                 snprintf(names_of[n], PATH_SIZE, "%s", name);
             n++;
         }
+    if (n > MOST)
+        return 0;
+    for (; n > 1 && strchr(sought, '.'); n--)
+        if (rl_name_distance(sought, names_of[n - 1]) < rl_name_distance(sought, names_of[n - 2]))
+            memcpy(names_of[n - 2], names_of[n - 1], PATH_SIZE);
     size_t used = 0;
-    for (size_t i = 0; i < n && n <= MOST && used < PATH_SIZE; i++)
+    for (size_t i = 0; i < n && used < PATH_SIZE; i++)
         used += (size_t)snprintf(called + used, PATH_SIZE - used, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", names_of[i]);
-    return n <= MOST && used < PATH_SIZE ? n : 0;
+    return used < PATH_SIZE ? n : 0;
 }
 
 /* Writes the nearest of all names and paths: "alhpa" was meant as a name, "training.iteratoins" as a path. */
