@@ -1,7 +1,7 @@
 /*
  * Tests functions that write files from a store while memory runs out: the message, and the files afterwards. In each round
- * another allocation fails, of those that the same callers made before only the first. Linked with --wrap of the allocation
- * functions.
+ * another allocation fails: the first of each four nearest callers, and of each two in each deed. Linked with --wrap
+ * of the allocation functions.
  */
 #include "support/unit.h"
 
@@ -37,19 +37,29 @@ static uint64_t ways[WAYS];
 static bool listing, is_new[ALLOCATIONS_MAX];
 static unsigned n_allocations;
 
-static void note_callers(void)
+/* deed: 0 for callers that count once for all deeds. */
+static bool is_first(void *const *callers, size_t n, size_t deed)
 {
-    void *frames[CALLERS + OWN];
-    listing = false; /* backtrace may allocate */
-    const int n = backtrace(frames, CALLERS + OWN);
-    listing = true;
-    const uint64_t hash = XXH3_64bits(frames + OWN, n > OWN ? (size_t)(n - OWN) * sizeof *frames : 0) | 1;
+    const uint64_t hash = XXH3_64bits_withSeed(callers, n * sizeof *callers, deed) | 1;
     size_t at = hash % WAYS;
     while (ways[at] && ways[at] != hash)
         at = (at + 1) % WAYS;
-    assert_true(++n_allocations < ALLOCATIONS_MAX);
-    is_new[n_allocations] = !ways[at];
+    const bool first = !ways[at];
     ways[at] = hash;
+    return first;
+}
+
+static size_t deed; /* from 1 on */
+
+static void note_callers(void)
+{
+    void *frames[CALLERS + OWN] = {NULL};
+    listing = false; /* backtrace may allocate */
+    backtrace(frames, CALLERS + OWN);
+    listing = true;
+    assert_true(++n_allocations < ALLOCATIONS_MAX);
+    const bool first = is_first(frames + OWN, CALLERS, 0), first_here = is_first(frames + OWN, 2, deed);
+    is_new[n_allocations] = first || first_here;
 }
 
 bool memory_strikes(void)
@@ -328,6 +338,7 @@ static void what_there_is_no_memory_for_is_not_done_by_half(void **state)
         unsigned tried = 0;
         begin();
         n_allocations = 0;
+        deed = i + 1;
         listing = true;
         const enum lineage_status status = deeds[i].call();
         listing = false;
