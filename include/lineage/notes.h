@@ -71,7 +71,7 @@ LINEAGE_API const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_
  * or more, since a double does not hold each of those. Every door asks this before it reads a number. Of a list, the first piece counts. */
 LINEAGE_API bool lineage_param_is_text(const char *text);
 
-/* Reads texts as people type them: `adam`, `adam,sgd`, `'7B'`; a list or an object up to its last bracket is one text, as it stands:
+/* Reads texts as people type them: `adam`, `adam,sgd`, `'7B'`; a list or an object up to its last bracket is one text, blanks included:
  * `[64, 32]`. Writes the first one to out, an integer without plus, blanks and zeros in front, and moves *text past it and its comma.
  * Returns false at the end of the input, or if the next text begins like a number, without a quote; *text then points to where reading
  * stopped ("" if everything was read). */

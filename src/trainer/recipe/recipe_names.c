@@ -233,7 +233,7 @@ static unsigned common_end(const char *a, const char *b)
 
 /*
  * Settings whose names end alike are equally near: bare "warmup" may be that of the training, of the warm start or of the length.
- * Of those of a nested name the likest is meant: loss.beta is dro.beta rather than an environment's beta.
+ * A nested name means the one whose spelling is nearest: loss.beta is dro.beta rather than the beta of an environment.
  */
 size_t recipe_same_key(char called[PATH_SIZE], const char *sought)
 {
