@@ -378,7 +378,7 @@ static void say_plan(const struct night *night)
 {
     const size_t budget = rerun_budget(night), runs = rerun_runs_left(night), spare = rerun_spare(night),
                  left = count_left(night), first = left < runs ? left : runs;
-    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !budget || (budget == 1 && !runs))
+    if (night->quiet || !night->reruns.confirm || budget == SIZE_MAX || !budget || (!runs && (budget == 1 || left)))
         return;
     if (!runs)
         fprintf(stderr, "lineage: all runs have ended: %zu", rerun_runs_used(night));

@@ -1484,17 +1484,6 @@ static bool show_cut(struct found *found, const struct lines *lines, struct tria
     return true;
 }
 
-/* Whether nothing follows the error but what its library adds to it. */
-static bool is_end(const struct found *found, const struct lines *lines)
-{
-    bool end = true;
-    for (size_t i = found->line + 1; end && i < lines->n; i++)
-        end = !*unindented(lines->at[i]) ||
-              any_of(lines->at[i], begins,
-                     "[SQL: |[parameters: |(Background on this error|Please recompile with CMake|For more information check: ");
-    return end;
-}
-
 static void judge(struct trial_outcome *outcome, struct found *found, const struct lines *lines)
 {
     struct found later;
@@ -1513,8 +1502,6 @@ static void judge(struct trial_outcome *outcome, struct found *found, const stru
     } else if (!named || outcome->cause == LINEAGE_CAUSE_DISK) {
         look_below(found, lines, outcome);
     }
-    if (!outcome->cause && !outcome->lacks && is_end(found, lines))
-        outcome->lacks = cli_fatal_words(unindented(lines->at[found->line]), &outcome->cause);
     if ((outcome->exit_status == 127 && strstr(found->what, "not found")) ||
         (outcome->exit_status == 127 && strstr(found->what, "No such file")) ||
         (begins(found->what, "slurmstepd: error: execve(): ") && strstr(found->what, "No such file")) ||

@@ -13,9 +13,9 @@ static const struct {
     bool lacks; /* the machine lacks it: it says nothing about the settings */
     const char *words[128];
 } causes[] = {
-    /* The first four, of scikit-learn, XGBoost and pandas, judge the data, the others the value of a setting. */
+    /* The first three, of scikit-learn and XGBoost, judge the data, the others the value of a setting. */
     {LINEAGE_CAUSE_CODE, false,
-     {"Input X contains NaN", "Input y contains NaN", ": Label contains NaN, infinity", "IntCastingNaNError",
+     {"Input X contains NaN", "Input y contains NaN", "Check failed: valid: Label contains NaN",
       "ValueError: time limit must be ", "ValueError: walltime must be ", "walltime: Field required"}},
     /* Nothing is missing, and no memory is lacking: a library that is loaded too late, and Slurm. */
     {LINEAGE_CAUSE_UNKNOWN, true,
@@ -51,7 +51,9 @@ static const struct {
       "not enough space on the disk", "device is full", "SQLITE_FULL", "[Errno 122]", "os error 122", "echo: I/O error",
       "printf: I/O error", "curl: (23)", "PytorchStreamWriter failed writing", ". unexpected pos # vs #",
       "# requested and # written",
-      "FileStream.Write incomplete"}}, /* dash, curl, torch, numpy and XGBoost do not pass on the words of the system */
+      /* of XGBoost, LightGBM and LMDB, which do not pass on the words of the system, as dash, curl, torch and numpy above */
+      "FileStream.Write incomplete", "LightGBMError: Cannot write binary data to ",
+      "lmdb.Error: mdb_txn_commit: Input/output error"}},
     {LINEAGE_CAUSE_DISK, false, {"File too large", "os error 27", "EFBIG"}},
     {LINEAGE_CAUSE_MEMORY, false,
      {"MemoryError", "OutOfMemory", "OOM when allocating", "maximum allowed buffer size", "out of shared memory",
@@ -93,27 +95,8 @@ static const struct {
      {"TimeoutExpired: ", " milliseconds before timing out", "walltime", "time limit", "SIGXCPU", "CPU time limit",
       "TERM_RUNLIMIT"}},
 };
-
-/* Words that programs also print in passing. Nothing of the settings is to blame if they ended the program. */
-static const struct {
-    enum lineage_cause cause;
-    const char *words[32];
-} fatal[] = {
-    {LINEAGE_CAUSE_UNKNOWN, /* a database in use, of SQLite and DuckDB */
-     {"Error: database is locked", "Error) database is locked", "Could not set lock on file"}},
-    {LINEAGE_CAUSE_DISK, {"LightGBMError: Cannot write binary data to ", "lmdb.Error: mdb_txn_commit: Input/output error"}},
-    {LINEAGE_CAUSE_MISSING,
-     {"LightGBMError: CUDA Tree Learner was not enabled", "LightGBMError: GPU Tree Learner was not enabled",
-      "DependencyNotInstalled: ", "The solver GUROBI is not installed", "The solver MOSEK is not installed",
-      "ImportError: numpy.core.multiarray failed to import", "ValueError: numpy.dtype size changed",
-      /* of urllib, requests, httpx and openai; Hugging Face answers 401 to a name that is misspelt, by the two in the middle */
-      "HTTP Error 401: ", "HTTP Error 403: ", "HTTP Error 429: ", "HTTP Error 502: ", "HTTP Error 503: ", "HTTP Error 504: ",
-      "403 Client Error: ", "429 Client Error: ", "502 Server Error: ", "503 Server Error: ", "504 Server Error: ",
-      "Client error '403 ", "Client error '429 ", "Server error '502 ", "Server error '503 ", "Server error '504 ",
-      "RateLimitError: Error code: 429", "AuthenticationError: Error code: 401", "PermissionDeniedError: Error code: 403"}},
-};
 /* clang-format on */
-enum { N_CAUSES = sizeof causes / sizeof *causes, N_FATAL = sizeof fatal / sizeof *fatal };
+enum { N_CAUSES = sizeof causes / sizeof *causes };
 
 /* Finds a word, in which # stands for digits, and a line end for the end of the text. */
 static const char *find_word(const char *text, const char *word)
@@ -204,20 +187,6 @@ const char *cli_cause_words(const char *text, enum lineage_cause *cause, bool *l
             return at;
         }
     return NULL;
-}
-
-bool cli_fatal_words(const char *error, enum lineage_cause *cause)
-{
-    /* The trial started its own servers. */
-    if (strstr(error, "localhost") || strstr(error, "127.0.0.1") || strstr(error, "0.0.0.0") || strstr(error, "[::1]"))
-        return false;
-    for (size_t i = 0; i < N_FATAL; i++)
-        for (const char *const *word = fatal[i].words; *word; word++)
-            if (find_said(error, *word)) {
-                *cause = fatal[i].cause;
-                return true;
-            }
-    return false;
 }
 
 bool cli_blames_environment(const char *text)

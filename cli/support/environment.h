@@ -11,8 +11,5 @@
  */
 const char *cli_cause_words(const char *text, enum lineage_cause *cause, bool *lacks);
 
-/* Whether the error, which ended the program, says what the machine or a service refused. Sets *cause if it does. */
-bool cli_fatal_words(const char *error, enum lineage_cause *cause);
-
 /* Whether a message or notes (NULL: none) say that the machine lacks something, such as a module or room on its disk. */
 bool cli_blames_environment(const char *text);
