@@ -82,4 +82,11 @@ must_run append -C quiet --status discard --core-metric 2.6 --notes 'replicates 
 must_have quiet/lineage.json '"noise_std": 0.15'
 must_run show -C quiet 003
 must_lack out claim
+# A reason of the rules counts behind a person's words that begin as it does.
+must_run init said --direction higher --noise-std 0.1
+must_run append -C said --status keep --core-metric 1
+must_run append -C said --status auto --core-metric 1.01 --notes 'discarded: the first try'
+sed -i 's/"noise_std": 0.1/"noise_std": 0.0001/' said/lineage.json
+must_run render -C said --sections recent
+must_have out 'discard (+0.01, not enough when it was judged)'
 finish

@@ -30,17 +30,10 @@ struct walk {
     bool was_lost;
 };
 
-/* Whether a piece of the notes is a reason as the rules write it (verdict.c, append_rules.c). A person may write "discarded: " too. */
+/* Whether the notes have a reason as the rules write it (verdict.c, append_rules.c). */
 static bool has_verdict(const char *notes)
 {
-    const char *at = notes;
-    while ((at = strstr(at, VERDICT_DISCARDED))) {
-        if (shortfall_note_length(at) || strncmp(at, LINEAGE_SAME_SETTING, strlen(LINEAGE_SAME_SETTING)) == 0 ||
-            strncmp(at, VERDICT_OVERTAKEN, strlen(VERDICT_OVERTAKEN)) == 0)
-            return true;
-        at += strlen(VERDICT_DISCARDED);
-    }
-    return false;
+    return shortfall_is_noted(notes) || strstr(notes, LINEAGE_SAME_SETTING) || strstr(notes, VERDICT_OVERTAKEN);
 }
 
 /* Whether an append or a night has decided the label: the notes of a discard say so, and rows of commands never have one of their

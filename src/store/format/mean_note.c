@@ -45,3 +45,11 @@ size_t shortfall_note_length(const char *text)
     int end = 0;
     return sscanf(text, "discarded: %lf, needs %*4s than %lf%n", &difference, &limit, &end) == 2 ? (size_t)end : 0;
 }
+
+bool shortfall_is_noted(const char *notes)
+{
+    static const char start[] = "discarded: "; /* a person may write that, too */
+    while (notes && (notes = strstr(notes, start)) && !shortfall_note_length(notes))
+        notes += strlen(start);
+    return notes != NULL;
+}

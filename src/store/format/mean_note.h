@@ -2,6 +2,7 @@
  * fell short. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Reads "mean of N seeds, std S", which `run` writes (cli/run), from notes (NULL counts as ""). Without it, or with numbers that
@@ -14,3 +15,6 @@ const char *rerun_note_find(const char *notes);
 /* The length of "discarded: -0.1, needs less than -0.5", by which a verdict says why the trial is not kept, at the start of the text; 0:
  * it begins with something else. */
 size_t shortfall_note_length(const char *text);
+
+/* Whether such a piece is anywhere in the notes (NULL counts as ""). */
+bool shortfall_is_noted(const char *notes);

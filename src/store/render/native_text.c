@@ -216,13 +216,6 @@ double needed_for(const struct lineage_report *report, const char *notes)
                : report->needed;
 }
 
-/* Whether an append discarded the trial by the threshold of then; others have their own reasons. */
-static bool is_discarded_by_score(const char *notes)
-{
-    const char *said = notes ? strstr(notes, "discarded: ") : NULL;
-    return said && shortfall_note_length(said);
-}
-
 /* A delta is positive if the score rose, an improvement is positive if the score got better. The same number can be a
  * gain or a loss, so both it and the threshold are printed. A discard that beat the threshold was somebody's decision,
  * which a planner should ask about. */
@@ -247,7 +240,7 @@ static void add_shortfall(struct buf *out, const struct lineage_report *report, 
         add_about(out, higher ? needed : -needed, false);
     } else
         buf_puts(out, trial->notes && strstr(trial->notes, LINEAGE_UNCONFIRMED) ? ", better, but not confirmed by another run"
-                      : is_discarded_by_score(trial->notes)                     ? ", not enough when it was judged"
+                      : shortfall_is_noted(trial->notes)                        ? ", not enough when it was judged"
                                                                                 : ", though better: not decided by the score");
 }
 
