@@ -43,12 +43,14 @@ static bool is_too_deep(const char *text, size_t length)
     return false;
 }
 
-/* A text, or a whole number, which a client may write as 3.0. */
+bool mcp_is_whole(const json_t *value)
+{
+    return json_is_integer(value) || (json_is_real(value) && floor(json_real_value(value)) == json_real_value(value));
+}
+
 static bool is_id(const json_t *value)
 {
-    return json_is_string(value) || json_is_integer(value) ||
-           (json_is_real(value) && fabs(json_real_value(value)) < 1e15 &&
-            floor(json_real_value(value)) == json_real_value(value));
+    return json_is_string(value) || json_is_integer(value) || (mcp_is_whole(value) && fabs(json_real_value(value)) < 1e15);
 }
 
 /* Takes the id from its JSON text, so that the client learns which of its requests was refused. Returns false if it is none. */

@@ -29,10 +29,13 @@ enum mcp_kind {
     MCP_BATCH     /* the root is a list of messages */
 };
 
+/* Whether the value is a whole number: JSON has one type of number, and some clients write 3 as 3.0. */
+bool mcp_is_whole(const json_t *value);
+
 struct mcp_message {
     enum mcp_kind kind;
     json_t *root;       /* owns the three members below; NULL if the line is not JSON */
-    json_t *id;         /* a string, an integer, or NULL */
+    json_t *id;         /* a string, a whole number, or NULL */
     const char *method; /* of requests and notifications */
     json_t *params;     /* an object, or NULL */
     bool batched;       /* from a batch, which only one revision has */

@@ -8,6 +8,7 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
+#include "mcp/message.h"
 #include "output/ideas_out.h"
 
 static json_t *choices_json(const char *const *choices)
@@ -149,13 +150,12 @@ static bool check_texts(struct mcp_call *call, const struct mcp_argument *argume
     return true;
 }
 
-/* Accepts 20.0 as a whole number, because JSON has one type of number and some clients write all of them so. */
 static bool check_number(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     char text[120];
     bool whole = argument->type == MCP_COUNT, bounded = argument->max > argument->min;
     double number = json_number_value(value);
-    bool ok = whole ? json_is_integer(value) || (json_is_real(value) && floor(number) == number) : json_is_number(value);
+    bool ok = whole ? mcp_is_whole(value) : json_is_number(value);
     if (ok && (!bounded || (number >= argument->min && number <= argument->max)))
         return true;
     if (!bounded)
@@ -316,10 +316,10 @@ static json_t *spelled_params(struct mcp_call *call, const struct mcp_argument *
 
 static json_t *text_of_id(const json_t *value)
 {
-    const double id = json_is_number(value) ? json_number_value(value) : -1;
-    return !(id >= 0 && id < 1e15 && floor(id) == id)
-               ? NULL
-               : json_sprintf("%03lld", (long long)id); /* ids have three digits at least */
+    const double id = json_number_value(value);
+    return mcp_is_whole(value) && id >= 0 && id < 1e15
+               ? json_sprintf("%03lld", (long long)id) /* ids have three digits at least */
+               : NULL;
 }
 
 static json_t *texts_of(const json_t *value)
